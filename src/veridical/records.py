@@ -1,0 +1,313 @@
+"""Every record and protocol, on one page.
+
+Records are frozen and their arrays read-only: a changed copy is ``dataclasses.replace``.
+A record never draws, prints or saves itself: those methods are doors into ``render`` and ``serialize``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Kernel: TypeAlias = Callable[[Floats], Floats]  # distances (n,) to proximities (n,), 1 at distance 0
+Predict: TypeAlias = Callable[[Any], Any]  # a batch of inputs to one answer each
+
+
+class Record:
+    """Shared by all records: arrays are locked on creation, and again after unpickling."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for f in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, f.name)
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                locked = value.view()
+                locked.flags.writeable = False
+                object.__setattr__(self, f.name, locked)
+            elif type(value) is dict:
+                object.__setattr__(self, f.name, MappingProxyType(dict(value)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = (getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
+        return type(self), tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What can be taken away or changed, as a person reads it and as a program does."""
+
+    name: str  # "age > 50.5"
+    column: str  # "age"
+    relation: str  # "≤", ">", "in", "=", "is missing", "per sd"
+    value: Any = None  # 50.5; (30.0, 50.5) for "in"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design(Record):
+    """How samples were drawn, as far as an interval needs to know it."""
+
+    shares: Floats  # (d,) probability that a sample keeps the part; nan where the part is a number
+    cluster: int = 1  # this many consecutive samples were drawn together
+    net: bool = False  # a low-discrepancy net: steadier than independent samples
+    exact: bool = False  # every possible sample, weighted by its probability
+    center: Floats | None = None  # (d,) and spread (d,): set where the designs are independent normals
+    spread: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample(Record):
+    """Designs, what they weigh, and what ``realize`` needs to turn them into inputs."""
+
+    designs: Floats  # (n, d)
+    weights: Floats  # (n,) proximity, corrected for how the sample was drawn
+    values: Any  # for realize alone
+    design: Design
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighborhood(Record):
+    """An instance and its samples, with the model's answers.
+
+    Row 0 is the instance. The law did not draw it, so its weight is 0.
+    """
+
+    names: tuple[str, ...]
+    designs: Floats  # (n + 1, d)
+    outputs: Floats  # (n + 1, k)
+    weights: Floats  # (n + 1,)
+    design: Design
+
+
+@runtime_checkable
+class Representation(Protocol):
+    """An instance seen as parts: the only object that knows text from pixels."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]: ...
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know, such as parts that were left out."""
+        ...
+
+    @property
+    def kernel(self) -> Kernel:
+        """The proximity that is used unless the method names another."""
+        ...
+
+    def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
+        """Samples start..stop of the sequence that the seed fixes; from 0 on, the instance comes first."""
+        ...
+
+    def enumerate(self, kernel: Kernel, limit: int) -> Sample | None:
+        """The instance, then every possible sample, if there are at most ``limit``."""
+        ...
+
+    def realize(self, sample: Sample) -> Any:
+        """One input for the model a row of the sample."""
+        ...
+
+
+@runtime_checkable
+class Common(Protocol):
+    """The part of sampling that is the same for every instance of a representer."""
+
+    def draw(self, seed: Seed, start: int, stop: int) -> Any: ...
+
+    def realize(self, values: Any) -> Any: ...
+
+
+@runtime_checkable
+class Shareable(Representation, Protocol):
+    """A Representation whose samples may be one sample that all instances share."""
+
+    @property
+    def common(self) -> Common: ...
+
+    def place(self, values: Any, kernel: Kernel) -> Sample:
+        """The shared values as this instance sees them, without the instance itself."""
+        ...
+
+    def efficiency(self, kernel: Kernel) -> float:
+        """Effective share of a shared sample, in (0, 1]."""
+        ...
+
+
+class Representer(Protocol):
+    """Settings that turn an instance into its Representation."""
+
+    def __call__(self, x: Any) -> Representation: ...
+
+    def each(self, X: Any) -> Sequence[Representation]:
+        """The representation of every instance, made when it is asked for."""
+        ...
+
+
+class Seed(Protocol):
+    """What fixes all randomness: NumPy's SeedSequence."""
+
+    @property
+    def entropy(self) -> Any: ...
+
+    @property
+    def spawn_key(self) -> tuple[int, ...]: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit(Record):
+    """A surrogate fitted to a neighborhood."""
+
+    weights: Floats  # (d,)
+    intercept: float
+    covariance: Floats  # (d, d) of the weights, from sampling alone
+    local_prediction: float
+    fidelity: float  # weighted R² on samples that were left out of the fit
+    measured: Bools  # (d,) False where the samples hardly vary a part
+    chosen: Bools  # (d,) False where a selector set the weight to zero
+    degrees: float  # of freedom, for the intervals
+    path: tuple[str, ...] = ()  # of a tree, from the root to the leaf
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A plain answer, and the number it rests on."""
+
+    passed: bool
+    observed: float
+    expected: float
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def to_frame(self) -> pd.DataFrame:
+        from veridical.serialize import verdict_frame
+
+        return verdict_frame(self)
+
+    def save(self, path: str | Path) -> None:
+        from veridical.serialize import save
+
+        save(self, path)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation(Record):
+    """One prediction explained, with the evidence for it."""
+
+    parts: tuple[Part, ...]
+    weights: Floats  # (d,)
+    intervals: Floats  # (d, 2): 95 %, of the sampling error; infinite where a part was not measured
+    intercept: float
+    prediction: float
+    local_prediction: float
+    fidelity: float  # weighted R² on samples that were left out of the fit
+    effective_size: float  # of the sample, once weighted
+    n_calls: int  # rows the model was asked about; shared ones count for every row they served
+    target: int | str  # class index, class name, or the name of the function of the outputs
+    top_k: int
+    top_probability: float  # that the top_k parts are the right ones, within the tolerance
+    unsettled: tuple[tuple[str, ...], ...]  # parts of the top whose order is not settled
+    verdict: Verdict
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()  # of a tree surrogate
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name a part, aligned with the weights."""
+        return tuple(part.name for part in self.parts)
+
+    def top(self, k: int = 5) -> list[tuple[str, float]]:
+        """The k heaviest parts by size of weight; parts with weight zero are never among them."""
+        order = np.argsort(-np.abs(self.weights), kind="stable")[: max(k, 0)]
+        return [(self.parts[j].name, float(self.weights[j])) for j in order if self.weights[j] != 0]
+
+    def to_frame(self) -> pd.DataFrame:
+        from veridical.serialize import frame
+
+        return frame([self])
+
+    def save(self, path: str | Path) -> None:
+        from veridical.serialize import save
+
+        save(self, path)
+
+    def plot(self, ax: Any = None) -> Any:
+        from veridical.render.plot import bars
+
+        return bars(self, ax)
+
+    def __repr__(self) -> str:
+        from veridical.render.terminal import picture
+
+        return picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import fragment
+
+        return fragment(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanations(Record):
+    """Many explanations, in the order of their rows."""
+
+    items: tuple[Explanation, ...]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Explanations: ...
+    def __getitem__(self, index: int | slice) -> Explanation | Explanations:
+        return Explanations(self.items[index]) if isinstance(index, slice) else self.items[index]
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return iter(self.items)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line a part, with the number of the row it belongs to."""
+        from veridical.serialize import frame
+
+        return frame(self.items)
+
+    def save(self, path: str | Path) -> None:
+        from veridical.serialize import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        from veridical.render.terminal import overview
+
+        return overview(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import list_fragment
+
+        return list_fragment(self)
+
+
+class Method(Protocol):
+    """Frozen settings that are called."""
+
+    def __call__(
+        self, model: Any, representation: Representation, targets: Sequence[Any], seed: Seed
+    ) -> tuple[Explanation, ...]: ...
