@@ -18,6 +18,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import pandas as pd
 
+VERSION = "0.1.0"
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Kernel: TypeAlias = Callable[[Floats], Floats]  # distances (n,) to proximities (n,), 1 at distance 0
@@ -139,12 +141,24 @@ class Shareable(Representation, Protocol):
     @property
     def common(self) -> Common: ...
 
-    def place(self, values: Any, kernel: Kernel) -> Sample:
-        """The shared values as this instance sees them, without the instance itself."""
+    def place(self, values: Any, kernel: Kernel, with_instance: bool) -> Sample:
+        """The shared values as this instance sees them."""
         ...
 
     def efficiency(self, kernel: Kernel) -> float:
         """Effective share of a shared sample, in (0, 1]."""
+        ...
+
+
+class Instances(Protocol):
+    """Many instances, checked, made into representations a batch at a time."""
+
+    def __len__(self) -> int: ...
+
+    def batch(self, start: int, stop: int) -> list[Representation]: ...
+
+    def inputs(self, start: int, stop: int) -> Any:
+        """The instances themselves, as the model takes them."""
         ...
 
 
@@ -153,9 +167,7 @@ class Representer(Protocol):
 
     def __call__(self, x: Any) -> Representation: ...
 
-    def each(self, X: Any) -> Sequence[Representation]:
-        """The representation of every instance, made when it is asked for."""
-        ...
+    def each(self, X: Any) -> Instances: ...
 
 
 class Seed(Protocol):

@@ -1,0 +1,47 @@
+"""Explain any model's predictions, and say with evidence how far each explanation can be believed."""
+
+from veridical.api import explain, explain_many, rerun
+from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
+from veridical.attribute.evidence import TopK
+from veridical.attribute.lime import Lime
+from veridical.attribute.linear import Linear
+from veridical.attribute.tree import Tree
+from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
+from veridical.masks import Gaussian
+from veridical.records import VERSION as __version__
+from veridical.records import Explanation, Explanations, Neighborhood, Part, Verdict
+from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
+from veridical.represent.rows import Rows
+from veridical.serialize import load
+
+__all__ = [
+    "Continuous",
+    "Deciles",
+    "Edges",
+    "Entropy",
+    "Explanation",
+    "Explanations",
+    "Gaussian",
+    "InputError",
+    "Lime",
+    "Linear",
+    "MissingPackage",
+    "ModelError",
+    "Neighborhood",
+    "Part",
+    "Quantiles",
+    "Quartiles",
+    "Rows",
+    "TopK",
+    "Tree",
+    "Verdict",
+    "VeridicalError",
+    "__version__",
+    "explain",
+    "explain_many",
+    "forward_selection",
+    "highest_weights",
+    "lasso_path",
+    "load",
+    "rerun",
+]

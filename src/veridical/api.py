@@ -1,0 +1,131 @@
+"""The border: checks and defaults, then calls down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from veridical.attribute.ask import Model, classes_of
+from veridical.attribute.lime import SETTINGS, Lime
+from veridical.attribute.many import Plan, Track, explain_all
+from veridical.attribute.recipe import restore
+from veridical.errors import InputError
+from veridical.records import Explanation, Explanations, Method, Predict, Representer
+from veridical.render.terminal import progress
+
+
+def explain(
+    predict: Predict,
+    represent: Representer,
+    x: Any,
+    *,
+    target: Any = None,
+    method: Method | None = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+) -> Any:
+    """Explain one prediction.
+
+    ``predict`` takes a batch of inputs and returns one number or one row of numbers per input. ``target`` is a
+    class index, a class name or a function of the outputs (n, k); by default it is the predicted class. A
+    list of targets gives one explanation each, from the same samples. The same ``rng`` gives the same bits.
+
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import veridical as vd
+    >>> wine = load_wine(as_frame=True)
+    >>> model = LogisticRegression(max_iter=10_000).fit(wine.data, wine.target)
+    >>> why = vd.explain(model.predict_proba, vd.Rows(wine.data), wine.data.iloc[0])
+    >>> why.top(1)[0][0]
+    'proline > 985'
+    """
+    model = _model(predict, classes)
+    method = _method(method)
+    seed = seed_of(rng)
+    targets = list(target) if isinstance(target, (list, tuple)) else [target]
+    if not targets:
+        raise InputError("the list of targets is empty: name at least one, or leave target out")
+    found = method(model, _representer(represent)(x), targets, seed)
+    return Explanations(found) if isinstance(target, (list, tuple)) else found[0]
+
+
+def explain_many(
+    predict: Predict,
+    represent: Representer,
+    X: Any,
+    *,
+    target: Any = None,
+    method: Method | None = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    batch_size: int = 1000,
+    n_jobs: int = 1,
+    track: Track | None = None,
+) -> Explanations:
+    """Explain many predictions, with one shared sample for all of them where that is sound.
+
+    The errors of explanations that share a sample go together, so comparing rows is safer than each interval
+    says. ``batch_size`` and ``n_jobs`` (threads) change speed and memory, never a bit of the result. ``track``
+    wraps the iteration, as ``tqdm.tqdm`` does; by default long work in a terminal or notebook shows a bar.
+    """
+    model = _model(predict, classes)
+    for name, value in (("batch_size", batch_size), ("n_jobs", n_jobs)):
+        if not isinstance(value, (int, np.integer)) or (value < 1 and not (name == "n_jobs" and value == -1)):
+            raise InputError(f"{name} must be a whole number of at least 1, not {value!r}")
+    if isinstance(target, (list, tuple)):
+        raise InputError("explain_many explains one target a row; call it once a target")
+    instances = _representer(represent).each(X)
+    plan = Plan(int(batch_size), int(n_jobs))
+    work = explain_all(_method(method), model, instances, target, seed_of(rng), plan)
+    return Explanations(tuple((track or progress)(work, total=len(instances))))
+
+
+def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:
+    """Make an explanation again from its recipe: the same model, background and row give the same bits."""
+    try:
+        method = restore(recipe["method"], SETTINGS)
+        seed = np.random.SeedSequence(
+            recipe["rng"]["entropy"], spawn_key=tuple(recipe["rng"]["spawn_key"])
+        )
+        target = recipe["target"]
+    except (KeyError, TypeError) as cause:
+        raise InputError("this is not the recipe of an explanation: pass why.recipe") from cause
+    found: tuple[Explanation, ...] = method(
+        _model(predict, None), _representer(represent)(x), [target], seed
+    )
+    return found[0]
+
+
+def seed_of(rng: Any) -> np.random.SeedSequence:
+    """A seed, or a Generator to draw one from."""
+    if isinstance(rng, np.random.Generator):
+        words = rng.integers(0, 2**32, 4, dtype=np.uint64)
+        return np.random.SeedSequence(int(sum(int(w) << (32 * i) for i, w in enumerate(words))))
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, (bool, np.bool_)) and rng >= 0:
+        return np.random.SeedSequence(int(rng))
+    raise InputError(f"rng must be a whole number from 0 on, or a numpy Generator, not {rng!r}")
+
+
+def _model(predict: Any, classes: Sequence[Any] | None) -> Model:
+    if not callable(predict):
+        hint = ": pass its method, such as model.predict_proba" if hasattr(predict, "predict") else ""
+        raise InputError(f"predict must be a function of a batch of inputs, not {type(predict).__name__}{hint}")
+    return Model(predict, classes_of(predict, classes))
+
+
+def _representer(represent: Any) -> Any:
+    if not callable(represent) or not hasattr(represent, "each"):
+        raise InputError(
+            f"represent must say what the parts are, such as vd.Rows(X_train), not {type(represent).__name__}"
+        )
+    return represent
+
+
+def _method(method: Any) -> Any:
+    if isinstance(method, type):
+        raise InputError(f"method wants settings, such as {method.__name__}(), not the class itself")
+    if method is not None and not callable(method):
+        raise InputError(f"method wants settings such as vd.Lime(n_samples=2000), not {method!r}")
+    return Lime() if method is None else method

@@ -1,0 +1,183 @@
+"""What may be believed of a fit: intervals, whether the top is settled, and a verdict in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from veridical.errors import InputError
+from veridical.records import Fit, Floats, Verdict
+
+DRAWS = 1000
+CANDIDATES = 64
+GOOD_FIT = 0.5
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@dataclass(frozen=True)
+class TopK:
+    """Settled when, with this probability, no part outside the top k beats one inside by more than the tolerance.
+
+    The tolerance is a share of the largest weight: parts that close are as good as tied.
+    """
+
+    k: int = 5
+    probability: float = 0.95
+    tolerance: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InputError(f"TopK wants k of at least 1, not {self.k}")
+        if not 0 < self.probability < 1:
+            raise InputError(f"TopK wants a probability between 0 and 1, not {self.probability}")
+        if not 0 <= self.tolerance < 1:
+            raise InputError(f"TopK wants a tolerance from 0 to below 1, not {self.tolerance}")
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """How far a fit can be believed."""
+
+    intervals: Floats
+    top_probability: float
+    unsettled: tuple[tuple[int, ...], ...]  # positions, heaviest first
+    verdict: Verdict
+
+
+def intervals(fit: Fit) -> Floats:
+    """95 % intervals of the weights, (d, 2)."""
+    half = stdtrit(fit.degrees, 0.975) * np.sqrt(np.diag(fit.covariance))
+    return np.stack([fit.weights - half, fit.weights + half], axis=1)
+
+
+def top_probability(fit: Fit, rule: TopK) -> float:
+    """Probability that the k heaviest parts are right, within the rule's tolerance."""
+    known = np.flatnonzero(fit.measured & fit.chosen)
+    if len(known) <= rule.k:
+        return 1.0
+    size = np.abs(fit.weights[known])
+    variance = np.diag(fit.covariance)[known]
+    if not variance.any():
+        return 1.0
+    rank = np.argsort(-size, kind="stable")
+    inside, outside = rank[: rule.k], rank[rule.k :]
+    rivals = outside[np.argsort(-(size + 3 * np.sqrt(variance))[outside], kind="stable")[:CANDIDATES]]
+    at = known[np.concatenate([inside, rivals])]
+    spread = fit.covariance[np.ix_(at, at)]
+    spread[np.diag_indices(len(at))] += 1e-12 * np.trace(spread) / len(at) + 1e-300
+    drawn = np.abs(_normals(len(at)) @ np.linalg.cholesky(spread).T + fit.weights[at])
+    least, best_rival = drawn[:, : rule.k].min(axis=1), drawn[:, rule.k :].max(axis=1)
+    return float(np.mean(best_rival <= least + rule.tolerance * drawn.max(axis=1)))
+
+
+def weigh(fit: Fit, rule: TopK, probability: float, n_calls: int) -> Evidence:
+    """All evidence on a fit."""
+    bounds = intervals(fit)
+    groups = tied_groups(fit, rule.k)
+    verdict = judge(fit, rule, probability, groups, n_calls)
+    return Evidence(bounds, probability, tuple(g for g in groups if len(g) > 1), verdict)
+
+
+def tied_groups(fit: Fit, k: int) -> list[tuple[int, ...]]:
+    """The heaviest k parts by rank, in groups whose members cannot be told from their first at 95 %."""
+    size = np.abs(fit.weights)
+    rank = [int(j) for j in np.argsort(-size, kind="stable") if size[j] > 0 and fit.measured[j]]
+    groups: list[list[int]] = []
+    for place, j in enumerate(rank):
+        tied = bool(groups) and not _apart(fit, groups[-1][0], j)
+        if place >= 2 * k or (place >= k and not tied):
+            break
+        if tied:
+            groups[-1].append(j)
+        else:
+            groups.append([j])
+    return [tuple(g) for g in groups]
+
+
+def judge(fit: Fit, rule: TopK, probability: float, groups: list[tuple[int, ...]], n_calls: int) -> Verdict:
+    """One sentence on what to believe and why."""
+    clear = _clear_of_zero(fit)
+    if not groups or not any(clear[j] for g in groups for j in g):
+        sentence = f"No evidence: after {n_calls} calls no part's weight can be told from zero."
+        return Verdict(False, probability, rule.probability, sentence)
+    words = _ranking_words(groups, clear)
+    if probability < rule.probability:
+        words.append(f"the top {rule.k} is not settled after {n_calls} calls ({probability:.0%} sure)")
+    words.append(_fit_words(fit.fidelity))
+    believed = clear[groups[0][0]]
+    passed = bool(believed and probability >= rule.probability and fit.fidelity >= GOOD_FIT)
+    sentence = "; ".join(words) + "."
+    return Verdict(passed, probability, rule.probability, sentence[0].upper() + sentence[1:])
+
+
+def no_evidence(value: float, n_calls: int, expected: float) -> Verdict:
+    """The verdict on a model that does not move."""
+    sentence = f"No evidence: the model answers {value:.6g} to all {n_calls} inputs near this instance."
+    return Verdict(False, 0.0, expected, sentence)
+
+
+def _ranking_words(groups: list[tuple[int, ...]], clear: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[str]:
+    """'believe the first two', 'the third and fourth cannot be told apart', …"""
+    words: list[str] = []
+    leading = 0
+    while leading < len(groups) and len(groups[leading]) == 1 and clear[groups[leading][0]]:
+        leading += 1
+    if leading:
+        count = "" if leading == 1 else f" {_word(COUNTS, leading)}"
+        words.append(f"believe the first{count}")
+    place = leading
+    zero: list[int] = []
+    for group in groups[leading:]:
+        if not any(clear[j] for j in group):
+            zero += range(place, place + len(group))
+        elif len(group) > 1:
+            words.append(f"the {_places(range(place, place + len(group)))} cannot be told apart")
+        place += len(group)
+    if zero:
+        words.append(f"the {_places(zero)} cannot be told from zero")
+    return words
+
+
+def _places(places: range | list[int]) -> str:
+    named = [_word(ORDINALS, p) for p in places]
+    if len(named) > 3 and places[-1] - places[0] == len(places) - 1:
+        return f"{named[0]} to {named[-1]}"
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+
+
+def _word(words: tuple[str, ...], i: int) -> str:
+    return words[i] if i < len(words) else (f"{i + 1}th" if words is ORDINALS else str(i))
+
+
+def _fit_words(fidelity: float) -> str:
+    if fidelity <= 0:
+        return "the local fit explains nothing of what the model does here"
+    return f"the local fit explains {fidelity:.0%} of what the model does here".replace("%", " %")
+
+
+def _clear_of_zero(fit: Fit) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Weights that are not zero, all at once with 95 % certainty (Bonferroni over the parts)."""
+    spread = np.sqrt(np.diag(fit.covariance))
+    level = stdtrit(fit.degrees, 1 - 0.025 / max(int(fit.chosen.sum()), 1))
+    return np.asarray(np.abs(fit.weights) > np.where(np.isinf(spread), np.inf, level * spread))
+
+
+def _apart(fit: Fit, i: int, j: int) -> bool:
+    """Is |weight i| larger than |weight j| beyond sampling error?"""
+    sign = np.sign(fit.weights[i]) * np.sign(fit.weights[j])
+    variance = fit.covariance[i, i] + fit.covariance[j, j] - 2 * sign * fit.covariance[i, j]
+    gap = abs(fit.weights[i]) - abs(fit.weights[j])
+    return bool(gap > 1.645 * np.sqrt(max(variance, 0.0)) + 1e-12 * abs(fit.weights[i]))
+
+
+@lru_cache(maxsize=8)
+def _normals(d: int) -> Floats:
+    """Fixed standard normal draws: the same evidence for the same fit."""
+    draws: Floats = ndtri(np.random.default_rng(0).random((DRAWS, d)))
+    draws.flags.writeable = False
+    return draws

@@ -1,0 +1,71 @@
+"""Neighborhoods: samples near an instance with the model's answers, grown a piece at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from veridical.attribute.ask import Model
+from veridical.records import Common, Floats, Kernel, Neighborhood, Representation, Sample, Seed, Shareable
+
+Source: TypeAlias = Callable[[int, int], tuple[Sample, Floats]]  # samples start..stop with their outputs
+
+
+def private(model: Model, representation: Representation, kernel: Kernel, seed: Seed) -> Source:
+    """Samples drawn for this instance alone; the instance is asked about together with the first ones."""
+
+    def more(start: int, stop: int) -> tuple[Sample, Floats]:
+        sample = representation.draw(kernel, seed, start, stop)
+        return sample, model(representation.realize(sample), first=start and start + 1)
+
+    return more
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """One sample for many instances: drawn and asked about once, when it is first needed."""
+
+    model: Model
+    common: Common
+    seed: Seed
+    pieces: dict[tuple[int, int], tuple[Any, Floats]] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def __call__(self, start: int, stop: int) -> tuple[Any, Floats]:
+        with self.lock:
+            if (start, stop) not in self.pieces:
+                values = self.common.draw(self.seed, start, stop)
+                self.pieces[start, stop] = (values, self.model(self.common.realize(values), first=start))
+        return self.pieces[start, stop]
+
+    @property
+    def n_calls(self) -> int:
+        return sum(len(outputs) for _, outputs in self.pieces.values())
+
+
+def shared(answers: Answers, representation: Shareable, kernel: Kernel, own: Floats) -> Source:
+    """The shared sample as one instance sees it; ``own`` is the model's answer to the instance, (k,)."""
+
+    def more(start: int, stop: int) -> tuple[Sample, Floats]:
+        values, outputs = answers(start, stop)
+        sample = representation.place(values, kernel, with_instance=start == 0)
+        return sample, outputs if start else np.vstack([own, outputs])
+
+    return more
+
+
+def grow(near: Neighborhood | None, sample: Sample, outputs: Floats, names: tuple[str, ...]) -> Neighborhood:
+    """A neighborhood with more samples."""
+    if near is None:
+        return Neighborhood(names, sample.designs, outputs, sample.weights, sample.design)
+    return Neighborhood(
+        names,
+        np.concatenate([near.designs, sample.designs]),
+        np.concatenate([near.outputs, outputs]),
+        np.concatenate([near.weights, sample.weights]),
+        sample.design,
+    )

@@ -1,0 +1,34 @@
+"""Settings as plain data and back, so that an explanation can be made again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from veridical.errors import InputError
+
+
+def describe(setting: Any) -> Any:
+    """A setting as JSON: its name and what it holds."""
+    if is_dataclass(setting) and not isinstance(setting, type):
+        held = {f.name: describe(getattr(setting, f.name)) for f in fields(setting)}
+        return {"name": type(setting).__name__, **held}
+    if callable(setting):
+        return {"function": getattr(setting, "__name__", repr(setting))}
+    return setting
+
+
+def restore(data: Any, known: Mapping[str, Any]) -> Any:
+    """The setting that ``describe`` described; a function of the caller's own cannot be restored."""
+    if not isinstance(data, Mapping):
+        return data
+    name = data.get("function", data.get("name"))
+    if name not in known:
+        raise InputError(
+            f"the recipe names {name!r}, which is not one of veridical's own settings: "
+            "build the method by hand and pass it to explain"
+        )
+    if "function" in data:
+        return known[name]
+    return known[name](**{k: restore(v, known) for k, v in data.items() if k != "name"})

@@ -1,0 +1,149 @@
+"""How samples are placed: proximity, low-discrepancy nets, and masks by the number of parts they keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+from scipy.stats import qmc
+
+from veridical.errors import InputError
+from veridical.records import Design, Floats, Kernel, Seed
+
+Words = npt.NDArray[np.uint32]
+
+LARGEST_NET = 21201  # dimensions for which Sobol direction numbers are tabulated
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Proximity exp(-D² / 2 width²), D being a distance that is 1 at the far end.
+
+    For tables D is the Euclidean distance of designs divided by the square root of their number, for masks
+    the cosine distance to the full mask. The lime package's 0.75·sqrt(d) and 25 of 100 are 0.75 and 0.25 here.
+    """
+
+    width: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.width) and self.width > 0):
+            raise InputError(f"a kernel's width must be a positive number, not {self.width!r}")
+
+    def __call__(self, distances: Floats) -> Floats:
+        near: Floats = np.exp(-0.5 * np.square(distances / self.width))
+        return near
+
+
+def generator(seed: Seed, *path: int) -> np.random.Generator:
+    """A generator for one purpose: the same seed and path give the same numbers, whatever else was drawn."""
+    child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *path))
+    return np.random.default_rng(child)
+
+
+@lru_cache(maxsize=16)
+def _sobol(d: int, start: int, stop: int) -> Words:
+    """Points of one fixed scrambled Sobol sequence; which one does not matter under a digital shift."""
+    sequence = qmc.Sobol(d, scramble=True, bits=32, seed=0)
+    if start:
+        sequence.fast_forward(start)
+    count = stop - start if start else 1 << (stop - 1).bit_length()  # a first draw wants a power of two
+    points: Words = (sequence.random(count)[: stop - start] * 2.0**32).astype(np.uint32)
+    points.flags.writeable = False
+    return points
+
+
+def net(d: int, seed: Seed, start: int, stop: int) -> Words:
+    """Points start..stop of a randomly shifted Sobol net on [0, 2³²)ᵈ.
+
+    The digital shift makes each point uniform and keeps the net's balance. Above 21,201 dimensions no
+    net is tabulated, and the points are independent.
+    """
+    if d > LARGEST_NET:
+        independent: Words = generator(seed, 1, start).integers(0, 2**32, (stop - start, d), dtype=np.uint32)
+        return independent
+    shift = generator(seed, 0).integers(0, 2**32, d, dtype=np.uint32)
+    return _sobol(d, start, stop) ^ shift
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A law of masks that treats all parts alike: only the number of parts kept matters."""
+
+    log_share: Floats  # (d + 1,) log probability that s parts are kept
+    distances: Floats  # (d + 1,) from the full mask when s parts are kept
+
+    @property
+    def d(self) -> int:
+        return len(self.log_share) - 1
+
+    def near(self, kernel: Kernel) -> Floats:
+        """Probability of each size times its proximity."""
+        share: Floats = np.exp(self.log_share) * kernel(self.distances)
+        return share
+
+    def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> tuple[Floats, Floats, Design]:
+        """Masks in complement pairs, sizes stratified, with their weights (engine of text and pictures)."""
+        pairs = -(-(stop - start) // 2)
+        rng = generator(seed, 2, start)
+        near = self.near(kernel)
+        both = (near + near[::-1]) / 2
+        strata = (np.arange(pairs) + rng.random(pairs)) / pairs
+        sizes = np.searchsorted(np.cumsum(both / both.sum()), strata).clip(0, self.d)
+        ranks = rng.random((pairs, self.d)).argsort(axis=1).argsort(axis=1)
+        kept = ranks < rng.permutation(sizes)[:, None]
+        masks = np.empty((2 * pairs, self.d))
+        masks[0::2], masks[1::2] = kept, ~kept
+        s = kept.sum(axis=1)
+        weights = np.empty(2 * pairs)
+        weights[0::2], weights[1::2] = (near[s] / both[s], near[self.d - s] / both[s])
+        n = stop - start
+        return masks[:n], weights[:n] * both.sum(), self._design(cluster=2)
+
+    def enumerate(self, kernel: Kernel) -> tuple[Floats, Floats, Design]:
+        """All 2ᵈ masks with their exact weights."""
+        masks = all_masks(self.d)
+        s = masks.sum(axis=1).astype(int)
+        weights = self.near(kernel)[s] / np.exp(log_choose(self.d))[s]
+        return masks, weights, self._design(exact=True)
+
+    def _design(self, *, cluster: int = 1, exact: bool = False) -> Design:
+        kept = float(np.exp(self.log_share) @ np.arange(self.d + 1)) / self.d
+        return Design(np.full(self.d, kept), cluster=cluster, exact=exact)
+
+
+def log_choose(d: int) -> Floats:
+    """Log of the number of masks of each size 0..d."""
+    s = np.arange(d + 1)
+    count: Floats = gammaln(d + 1) - gammaln(s + 1) - gammaln(d - s + 1)
+    return count
+
+
+def cosine(d: int) -> Floats:
+    """Cosine distance to the full mask, by number of parts kept."""
+    return 1 - np.sqrt(np.arange(d + 1) / d)
+
+
+def euclidean(d: int) -> Floats:
+    """Euclidean distance to the full mask, divided by the largest one, by number of parts kept."""
+    return np.sqrt(1 - np.arange(d + 1) / d)
+
+
+def coins(d: int, distances: Floats | None = None) -> Sizes:
+    """Each part is kept by the toss of a fair coin: LIME's law for pictures."""
+    return Sizes(log_choose(d) - d * np.log(2), cosine(d) if distances is None else distances)
+
+
+def removals(d: int) -> Sizes:
+    """The number of parts removed is uniform on 1..d: LIME's law for text."""
+    share = np.full(d + 1, -np.log(d))
+    share[d] = -np.inf
+    return Sizes(share, cosine(d))
+
+
+def all_masks(d: int) -> Floats:
+    """Every mask of d parts, (2ᵈ, d), the empty one first."""
+    bits: Floats = ((np.arange(2**d)[:, None] >> np.arange(d)) & 1).astype(np.float64)
+    return bits

@@ -1,0 +1,1 @@
+"""The eye: explanations as text, as HTML and as figures."""

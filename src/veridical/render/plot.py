@@ -1,0 +1,81 @@
+"""Explanations as matplotlib figures."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veridical.errors import require
+from veridical.records import Explanation
+from veridical.render.terminal import measured, number, plain, ranked, shorten, unmeasured_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+UP, DOWN = "#2f7fc1", "#d9730d"  # blue and orange: told apart by every eye
+MOST = 15  # parts drawn
+
+
+def bars(explanation: Explanation, ax: Axes | None = None) -> Axes:
+    """The heaviest parts as horizontal bars, with their 95 % intervals as whiskers."""
+    e, chosen = explanation, ranked(explanation, MOST)
+    if ax is None:
+        pyplot = require("matplotlib.pyplot", extra="plot")
+        _, ax = pyplot.subplots(figsize=(7.2, 1.9 + 0.34 * len(chosen)), layout="constrained")
+    rows = np.arange(len(chosen))
+    weights = e.weights[chosen]
+    ax.barh(rows, weights, height=0.62, color=[UP if w > 0 else DOWN for w in weights])
+    _whiskers(ax, e, chosen)
+    ax.axvline(0, color=_ink(ax), linewidth=0.8)
+    ax.set_yticks(rows, [_text(e.parts[j].name, 34) for j in chosen])
+    ax.set_ylim(max(len(chosen), 1) - 0.4, -0.6)  # the heaviest part on top
+    ax.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    if not chosen:
+        ax.text(0.5, 0.5, "no part has any weight", transform=ax.transAxes, ha="center")
+    ax.set_xlabel("weight, with 95 % interval" if chosen else "weight")
+    answers = f"model {number(e.prediction)}, surrogate {number(e.local_prediction)}"
+    ax.set_title(f"Target {_text(e.target, 24)}: {answers}", loc="left", fontsize="medium", weight="bold")
+    _caption(ax, e)
+    return ax
+
+
+def _whiskers(ax: Any, e: Explanation, chosen: list[int]) -> None:
+    """Intervals as they are, even where they do not hold the weight; none where infinite."""
+    known, ink = measured(e), _ink(ax)
+    for row, j in enumerate(chosen):
+        if known[j]:
+            low, high = e.intervals[j]
+            ax.plot([low, high], [row, row], color=ink, linewidth=1.2, solid_capstyle="butt")
+            ax.plot([low, high], [row, row], color=ink, linestyle="none", marker="|", markersize=6)
+
+
+def _caption(ax: Any, e: Explanation) -> None:
+    """The verdict and what was not measured, below the axis."""
+    mark = "Believe it" if e.verdict.passed else "Do not believe it"
+    sentences = [f"{mark}: {plain(e.verdict.sentence, 400)}", unmeasured_words(e)]
+    text = "\n".join(textwrap.fill(s[0].upper() + s[1:], 72) for s in sentences if s)
+    ax.annotate(
+        text.replace("$", r"\$"),
+        (0, 0),
+        (0, -38),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        va="top",
+        fontsize="small",
+        color=_ink(ax),
+        annotation_clip=False,
+    )
+
+
+def _text(text: object, limit: int) -> str:
+    """Foreign text that matplotlib takes literally, dollar signs and all."""
+    return shorten(plain(text), limit).replace("$", r"\$")
+
+
+def _ink(ax: Any) -> Any:
+    """The color of the text, so that lines can be seen in a dark style too."""
+    return ax.xaxis.label.get_color()

@@ -1,0 +1,1 @@
+"""What can be taken away or changed."""

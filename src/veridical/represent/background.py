@@ -1,0 +1,251 @@
+"""The law of a table's columns, learned once: what is sampled, and how it becomes rows again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import ndtr, ndtri
+
+from veridical.errors import InputError
+from veridical.masks import Words, net
+from veridical.records import Bools, Floats, Part, Seed
+from veridical.represent.columns import CELLS, Binned, Coded, Normal, as_numbers, hot_codes, never_missing
+from veridical.represent.schema import Schema
+
+Cells = npt.NDArray[np.int32]
+
+_FRACTION = np.uint32(2**20 - 1)  # 32 bits: 12 name one of 4096 cells, 20 the place inside it
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Samples of all parts: the cell each fell into, and the number it stands for."""
+
+    cells: Cells  # (n, d)
+    numbers: Floats  # (n, d): value of a binned part, standard units of a normal one
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where instances are among the cells: a part is kept by a sample within its range."""
+
+    low: Cells  # (n, d)
+    high: Cells  # (n, d), exclusive
+    states: Cells  # (n, d), for the names
+    normal: Floats  # (n, d) standard units of normal parts, else 0
+
+
+class Background:
+    """All columns of a background. A part is a column or a one-hot group that varies."""
+
+    def __init__(self, schema: Schema, columns: tuple[Binned | Coded | Normal, ...]) -> None:
+        self.schema = schema
+        self.columns = columns  # one a part, in the order of the table
+        d = len(columns)
+        self.is_normal: Bools = np.array([isinstance(c, Normal) for c in columns], bool)
+        self.binned = [j for j in range(d) if isinstance(columns[j], Binned)]
+        self.coded = [j for j in range(d) if isinstance(columns[j], Coded)]
+        self.normal = [j for j in range(d) if isinstance(columns[j], Normal)]
+        binned = [c for c in columns if isinstance(c, Binned)]
+        self._left = np.concatenate([c.left for c in binned]) if binned else np.empty(0)
+        self._rise = np.concatenate([c.rise for c in binned]) if binned else np.empty(0)
+        self._edges = _pad([c.edges for c in binned], np.inf).T  # (most edges, binned)
+        self._bounds = _pad([c.bounds for c in binned], 0).astype(np.int32)
+        normals = [c for c in columns if isinstance(c, Normal)]
+        self._means, self._sds = np.array([c.mean for c in normals]), np.array([c.sd for c in normals])
+        self._ends = ndtr(np.array([[c.low, c.high] for c in normals]).reshape(-1, 2).T)
+        self.cut = bool(normals) and not np.array_equal(self._ends, np.repeat([[0.0], [1.0]], len(normals), 1))
+        held = set(range(len(schema.names)))
+        for c in columns:
+            held -= set(c.positions if isinstance(c, Coded) else (c.position,))
+        self.held = sorted(held)  # columns that are no part: always as in the instance
+        self._all_binned = len(self.binned) == d
+        self._plain = schema.plain is not None and not self.coded
+
+    def draw(self, seed: Seed, start: int, stop: int) -> Values:
+        """Samples start..stop of the law of the background, the same for every instance."""
+        return self.values(net(len(self.columns), seed, start, stop))
+
+    def values(self, words: Words, center: Floats | None = None, spread: Floats | None = None) -> Values:
+        """Uniform 32-bit words to samples; center and spread move the normal parts."""
+        if self._all_binned:
+            return self._binned_values(words)
+        cells = np.zeros(words.shape, np.int32)
+        numbers = np.zeros(words.shape)
+        if self.binned:
+            part = self._binned_values(words[:, self.binned])
+            cells[:, self.binned], numbers[:, self.binned] = part.cells, part.numbers
+        for j in self.coded:
+            column = self.columns[j]
+            assert isinstance(column, Coded)
+            cells[:, j] = np.searchsorted(column.cumulative, words[:, j] * 2.0**-32, side="right")
+        if self.normal:
+            numbers[:, self.normal] = self._normal_values(words[:, self.normal], center, spread)
+        return Values(cells, numbers)
+
+    def _binned_values(self, words: Words) -> Values:
+        """Table look-up with linear interpolation inside a cell."""
+        cells = (words >> np.uint32(20)).astype(np.int32)
+        index = cells + np.arange(0, words.shape[1] * CELLS, CELLS, dtype=np.int32)
+        numbers = (words & _FRACTION).astype(np.float64)
+        numbers *= 2.0**-20
+        numbers *= self._rise.take(index)
+        numbers += self._left.take(index)
+        return Values(cells, numbers)
+
+    def _normal_values(self, words: Words, center: Floats | None, spread: Floats | None) -> Floats:
+        uniform = words * 2.0**-32
+        uniform += 2.0**-33
+        if not self.cut:
+            z: Floats = ndtri(uniform, out=uniform)
+        else:
+            a, b = self._ends if center is None else self.tilted_ends(center, spread)
+            z = ndtri(a + uniform * (b - a))
+        if center is not None:
+            z *= spread
+            z += center
+        return z
+
+    def tilted_ends(self, center: Floats, spread: Floats | None) -> Floats:
+        """Probability below each end of the valid range, (2, normals), under a moved normal."""
+        limits = np.array([[c.low, c.high] for c in self.columns if isinstance(c, Normal)]).T
+        ends: Floats = ndtr((limits - center) / spread)
+        return ends
+
+    def place(self, table: Any) -> Placed:
+        """Where the rows of a checked table are among the cells."""
+        shape = (len(table), len(self.columns))
+        low, high, states = (np.zeros(shape, np.int32) for _ in range(3))
+        normal = np.zeros(shape)
+        if self.binned:
+            state = self._binned_states(table)
+            each = np.arange(len(self.binned))
+            states[:, self.binned] = state
+            low[:, self.binned], high[:, self.binned] = self._bounds[each, state], self._bounds[each, state + 1]
+        for j in self.coded:
+            column = self.columns[j]
+            assert isinstance(column, Coded)
+            found = self._coded_states(table, column)
+            states[:, j], low[:, j], high[:, j] = found, column.bounds[found], column.bounds[found + 1]
+        if self.normal:
+            columns = [c for c in self.columns if isinstance(c, Normal)]
+            numbers = self._numbers(table, columns)
+            if np.isnan(numbers).any():
+                column = columns[int(np.argmax(np.isnan(numbers).any(axis=0)))].column
+                raise InputError(never_missing(column))
+            normal[:, self.normal] = (numbers - self._means) / self._sds
+        return Placed(low, high, states, normal)
+
+    def _binned_states(self, table: Any) -> npt.NDArray[np.int64]:
+        columns = [c for c in self.columns if isinstance(c, Binned)]
+        numbers = self._numbers(table, columns)
+        states = np.zeros(numbers.shape, np.int64)
+        for edges in self._edges:
+            states += numbers > edges
+        for i, j in np.argwhere(np.isnan(numbers)):
+            if not columns[j].has_missing:
+                raise InputError(never_missing(columns[j].column))
+            states[i, j] = len(columns[j].parts) - 1
+        return states
+
+    def _coded_states(self, table: Any, column: Coded) -> npt.NDArray[np.int64]:
+        if len(column.positions) == 1:
+            return column.states(self.schema.column(table, column.positions[0]))
+        block = np.stack([as_numbers(self.schema.column(table, p)) for p in column.positions], axis=1)
+        return hot_codes(column.column, [self.schema.names[p] for p in column.positions], block)
+
+    def _numbers(self, table: Any, columns: Sequence[Binned | Normal]) -> Floats:
+        """The columns as one block of finite or missing numbers."""
+        if isinstance(table, np.ndarray) and table.dtype.kind == "f":
+            block = table[:, [c.position for c in columns]].astype(np.float64, copy=False)
+        else:
+            block = np.stack([as_numbers(self.schema.column(table, c.position)) for c in columns], axis=1)
+        infinite = np.isinf(block)
+        if infinite.any():
+            column = columns[int(np.argmax(infinite.any(axis=0)))].column
+            raise InputError(f"column {column!r} has an infinite value; wanted finite numbers")
+        return block
+
+    def realize(self, values: Values, row: Any = None) -> Any:
+        """Samples as a table; columns that are no part, and a first row if wanted, come from ``row``."""
+        n = len(values.cells)
+        if self._plain and (row is None) <= (not self.held):
+            return self._realize_plain(values, row)
+        columns: list[Any] = [None] * len(self.schema.names)
+        for j, column in enumerate(self.columns):
+            if isinstance(column, Coded):
+                taken = column.levels.take(values.cells[:, j], axis=0) if len(column.positions) > 1 else None
+                for at, position in enumerate(column.positions):
+                    columns[position] = (
+                        self._cast(taken[:, at], position)
+                        if taken is not None
+                        else column.levels.take(values.cells[:, j])
+                    )
+            else:
+                columns[column.position] = self._cast(self._number(values, j), column.position)
+        for position in self.held:
+            columns[position] = self.schema.column(row, position).take(np.zeros(n, int))
+        return self.schema.build(columns, n)
+
+    def _realize_plain(self, values: Values, row: Any) -> Any:
+        """All columns are floats of one type: fill one block."""
+        if self._all_binned and not self.held:
+            return self.schema.build_plain(values.numbers)
+        block = np.empty((len(values.cells), len(self.schema.names)))
+        for j, column in enumerate(self.columns):
+            assert not isinstance(column, Coded)
+            block[:, column.position] = self._number(values, j)
+        for position in self.held:
+            block[:, position] = self.schema.column(row, position)[0]
+        return self.schema.build_plain(block)
+
+    def _number(self, values: Values, j: int) -> Floats:
+        column, numbers = self.columns[j], values.numbers[:, j]
+        if not isinstance(column, Normal):
+            return numbers
+        numbers = numbers * column.sd + column.mean
+        return np.round(numbers) if column.whole else numbers
+
+    def _cast(self, numbers: Floats, position: int) -> Any:
+        dtype = self.schema.dtypes[position]
+        if isinstance(dtype, np.dtype):
+            return numbers.astype(dtype) if dtype.kind != "O" else numbers.astype(object)
+        return pd.array(numbers, dtype=dtype)
+
+    def parts(self, placed: Placed, i: int) -> tuple[Part, ...]:
+        """The parts of placed row i, by name."""
+        return tuple(
+            column.part(placed.normal[i, j] * column.sd + column.mean)
+            if isinstance(column, Normal)
+            else column.parts[placed.states[i, j]]
+            for j, column in enumerate(self.columns)
+        )
+
+    def shares(self, placed: Placed, i: int) -> Floats:
+        """Probability that a sample keeps each part of row i; nan for normal parts."""
+        low, high = placed.low[i], placed.high[i]
+        shares = (high - low) / CELLS
+        for j in self.coded:
+            shares[j] = np.diff(self.interval(j, low[j], high[j]))[0]
+        shares[self.is_normal] = np.nan
+        return shares
+
+    def interval(self, j: int, low: int, high: int) -> Floats:
+        """Where the cells low..high of part j begin and end on [0, 1]."""
+        column = self.columns[j]
+        if isinstance(column, Coded):
+            return np.append(0.0, column.cumulative)[[low, high]]
+        return np.array([low, high]) / CELLS
+
+
+def _pad(rows: Sequence[npt.NDArray[Any]], fill: float) -> npt.NDArray[Any]:
+    """Rows of unequal length as one block."""
+    block = np.full((len(rows), max(map(len, rows), default=0)), fill)
+    for i, row in enumerate(rows):
+        block[i, : len(row)] = row
+    return block

@@ -1,0 +1,271 @@
+"""Table rows: DataFrames of any types, arrays, and sparse matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import issparse
+
+from veridical.errors import InputError
+from veridical.masks import Gaussian, Words, net
+from veridical.records import Design, Floats, Instances, Kernel, Part, Representation, Sample, Seed
+from veridical.represent.background import Background, Placed, Values
+from veridical.represent.columns import Coded
+from veridical.represent.discretize import Discretizer, Quantiles
+from veridical.represent.learn import learn
+from veridical.represent.schema import Schema
+from veridical.represent.sparse import check_sparse, sparse_rows
+
+WIDTH = Gaussian(0.75)
+STEADY = 0.9  # from this efficiency on, weighting a shared sample costs nothing worth saving
+
+
+class Rows:
+    """Table rows, as changes against a background.
+
+    ``background`` is a DataFrame (any mixture of types; missing values are a state of their own), an array or
+    a CSR matrix: usually the training data. Numbers become bins (``discretize``: Quartiles, Deciles,
+    Quantiles, Entropy, Edges) or stay numbers (Continuous). ``categorical`` names columns whose numbers are
+    codes, ``onehot`` groups of columns that change together, ``immutable`` columns that are never changed,
+    ``ranges`` the valid values of columns that stay numbers.
+    """
+
+    def __init__(
+        self,
+        background: Any,
+        *,
+        names: Sequence[str] | None = None,
+        categorical: Sequence[str | int] | None = None,
+        discretize: Discretizer | None = None,
+        onehot: Mapping[str, Sequence[str | int]] | None = None,
+        immutable: Sequence[str | int] = (),
+        ranges: Mapping[str | int, tuple[float, float]] | None = None,
+    ) -> None:
+        self.discretize = Quantiles(4) if discretize is None else discretize
+        if not hasattr(self.discretize, "edges"):
+            raise InputError(
+                f"discretize wants an object such as Quartiles(), Deciles(), Edges({{…}}) or Continuous(), "
+                f"not {discretize!r}"
+            )
+        self._sparse = issparse(background)
+        if self._sparse:
+            if any((categorical, onehot, immutable, ranges, discretize)):
+                raise InputError(
+                    "a sparse background takes no categorical, onehot, immutable, ranges or discretize: "
+                    "its parts are the values that are not zero"
+                )
+            self.names = check_sparse(background, names)
+            return
+        table = _as_table(background)
+        schema = Schema.of(table, names)
+        self.names = schema.names
+        self.background, self.notes = learn(
+            schema,
+            table,
+            discretize=self.discretize,
+            categorical=categorical or (),
+            onehot=onehot or {},
+            immutable=immutable,
+            ranges=ranges or {},
+        )
+
+    def __call__(self, x: Any) -> Representation:
+        """One row as parts."""
+        if self._sparse:
+            rows = sparse_rows(x, self.names)
+            if len(rows) != 1:
+                raise InputError(f"wanted one row to explain, got {len(rows)}: use explain_many")
+            return rows.batch(0, 1)[0]
+        row = self.background.schema.check_row(x)
+        return Row(self.background, row, self.background.place(row), 0, self.notes)
+
+    def each(self, X: Any) -> Instances:
+        """Every row of X as parts; all are checked before the first is explained."""
+        if self._sparse:
+            return sparse_rows(X, self.names)
+        rows = TableRows(self.background, self.background.schema.check_table(X), self.notes)
+        if not len(rows):
+            raise InputError("there are no rows to explain")
+        for start in range(0, len(rows), 10_000):
+            self.background.place(rows.inputs(start, start + 10_000))
+        return rows
+
+    def __repr__(self) -> str:
+        shape = f"{len(self.names)} columns"
+        return f"Rows({shape}, sparse)" if self._sparse else f"Rows({shape}, {self.discretize!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """The rows of a checked table."""
+
+    background: Background
+    table: Any
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def inputs(self, start: int, stop: int) -> Any:
+        return self.background.schema.rows(self.table, start, stop)
+
+    def batch(self, start: int, stop: int) -> list[Representation]:
+        placed = self.background.place(self.inputs(start, stop))
+        return [
+            Row(self.background, self.inputs(i, i + 1), placed, i - start, self.notes)
+            for i in range(start, stop)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One row as parts: a sample keeps a part if it falls into the row's own bin or category."""
+
+    background: Background
+    row: Any  # a table of one row
+    placed: Placed
+    i: int
+    notes: tuple[str, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.background.parts(self.placed, self.i)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def kernel(self) -> Kernel:
+        return WIDTH
+
+    @property
+    def common(self) -> Background:
+        """The law of the columns, which is the same for every row."""
+        return self.background
+
+    def efficiency(self, kernel: Kernel) -> float:
+        """Effective share of samples that are drawn without regard to the row; 1 if it cannot be known."""
+        if not isinstance(kernel, Gaussian):
+            return 1.0
+        s = self._scale(kernel)
+        share, far = self._shares(), np.exp(-0.5 / s)
+        binary = (share + (1 - share) * far) ** 2 / (share + (1 - share) * far**2)
+        x = self.placed.normal[self.i]
+        normal = s / (1 + s) * np.exp(-(x**2) / (1 + s)) / np.sqrt(s / (2 + s)) / np.exp(-(x**2) / (2 + s))
+        return float(np.prod(np.where(self.background.is_normal, normal, binary)))
+
+    def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
+        """Samples of the background, weighted by proximity; or samples drawn near the row, where that pays."""
+        tilt = isinstance(kernel, Gaussian) and (
+            bool(self.background.normal) or self.efficiency(kernel) < STEADY
+        )
+        if tilt:
+            assert isinstance(kernel, Gaussian)
+            near = self._draw_near(kernel, net(len(self.background.columns), seed, start, stop))
+            return near if start else self._with_instance(near)
+        return self.place(self.background.draw(seed, start, stop), kernel, with_instance=start == 0)
+
+    def place(self, values: Values, kernel: Kernel, with_instance: bool) -> Sample:
+        """Samples of the background as this row sees them."""
+        designs = self._designs(values)
+        gaps = 1 - designs
+        if self.background.normal:
+            gaps[:, self.background.is_normal] += (self.placed.normal[self.i] - 1)[self.background.is_normal]
+        distances = np.sqrt(np.einsum("ij,ij->i", gaps, gaps) / gaps.shape[1])
+        sample = Sample(designs, kernel(distances), values, Design(self._shares(), net=True))
+        return self._with_instance(sample) if with_instance else sample
+
+    def enumerate(self, kernel: Kernel, limit: int) -> Sample | None:
+        """Every combination of levels, if the parts have few enough of them and none is a number."""
+        columns = [c for c in self.background.columns if isinstance(c, Coded)]
+        sizes = [len(c.cumulative) for c in columns]
+        if len(columns) < len(self.background.columns) or math.prod(sizes) > limit:
+            return None
+        cells = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1).astype(np.int32)
+        share = np.ones(len(cells))
+        for j, column in enumerate(columns):
+            share *= np.diff(column.cumulative, prepend=0.0)[cells[:, j]]
+        sample = self.place(Values(cells, np.zeros(cells.shape)), kernel, with_instance=False)
+        return self._with_instance(
+            Sample(sample.designs, sample.weights * share, sample.values, Design(self._shares(), exact=True))
+        )
+
+    def realize(self, sample: Sample) -> Any:
+        """Rows with the schema of the background; the instance itself comes through untouched."""
+        values: Values = sample.values
+        table = self.background.realize(values, self.row)
+        with_instance = len(sample.designs) > len(values.cells)
+        return self.background.schema.stack(self.row, table) if with_instance else table
+
+    def _draw_near(self, kernel: Gaussian, words: Words) -> Sample:
+        """Samples from the law times the kernel itself: all weigh the same, however narrow it is."""
+        s = self._scale(kernel)
+        share, far, is_normal = self._shares(), np.exp(-0.5 / s), self.background.is_normal
+        x = self.placed.normal[self.i]
+        center, spread = x / (1 + s), np.full(len(x), np.sqrt(s / (1 + s)))
+        near = share / (share + (1 - share) * far)
+        mass = np.where(is_normal, spread * np.exp(-(x**2) / (2 + 2 * s)), share + (1 - share) * far)
+        bent = words if is_normal.all() else self._bend(words, near)
+        values = self.background.values(bent, center[is_normal], spread[is_normal])
+        gaussian = is_normal.all() and not self.background.cut
+        design = Design(
+            np.where(is_normal, np.nan, near),
+            net=True,
+            center=center if gaussian else None,
+            spread=spread if gaussian else None,
+        )
+        return Sample(self._designs(values), np.full(len(words), np.prod(mass)), values, design)
+
+    def _bend(self, words: Words, near: Floats) -> Words:
+        """Move uniform words so that the row's own cells get the share ``near`` of each part."""
+        low, high = self.placed.low[self.i], self.placed.high[self.i]
+        columns = range(len(near))
+        a, b = np.array([self.background.interval(j, low[j], high[j]) for j in columns]).T
+        out = (1 - near) / np.maximum(1 - (b - a), 1e-300)
+        begin = a * out  # where the own interval begins on the bent scale
+        u = words * 2.0**-32
+        inside = (u >= begin) & (u < begin + near)
+        bent = np.where(
+            inside,
+            a + (u - begin) * ((b - a) / np.maximum(near, 1e-300)),
+            np.where(u < begin, u, u - near) / np.maximum(out, 1e-300) + np.where(u < begin, 0.0, b - a),
+        )
+        moved = (np.clip(bent, 0, 1 - 2.0**-32) * 2.0**32).astype(np.uint32)
+        return np.where(self.background.is_normal, words, moved)
+
+    def _designs(self, values: Values) -> Floats:
+        low, high = self.placed.low[self.i], self.placed.high[self.i]
+        designs = ((values.cells >= low) & (values.cells < high)).astype(np.float64)
+        if self.background.normal:
+            is_normal = self.background.is_normal
+            designs[:, is_normal] = values.numbers[:, is_normal]
+        return designs
+
+    def _with_instance(self, sample: Sample) -> Sample:
+        own = np.where(self.background.is_normal, self.placed.normal[self.i], 1.0)
+        designs = np.concatenate([own[None, :], sample.designs])
+        return Sample(designs, np.append(0.0, sample.weights), sample.values, sample.design)
+
+    def _shares(self) -> Floats:
+        return self.background.shares(self.placed, self.i)
+
+    def _scale(self, kernel: Gaussian) -> float:
+        return kernel.width**2 * len(self.background.columns)
+
+
+def _as_table(background: Any) -> Any:
+    """A DataFrame or a two-dimensional array with at least two rows."""
+    if isinstance(background, pd.Series):
+        raise InputError("the background must be a table of rows, not a Series: pass the training data")
+    table = background if isinstance(background, pd.DataFrame) else np.asarray(background)
+    if table.ndim == 2 and len(table) < 2:
+        raise InputError(
+            f"the background must show how the columns vary: wanted at least two rows, got {len(table)}"
+        )
+    return table

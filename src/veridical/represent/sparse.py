@@ -1,0 +1,108 @@
+"""Rows of a sparse matrix: the parts are the values that are not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from veridical.errors import InputError
+from veridical.masks import Gaussian, Sizes, coins, euclidean
+from veridical.records import Design, Floats, Kernel, Part, Representation, Sample, Seed
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRow:
+    """One sparse row: each value is kept, or set to zero, by the toss of a fair coin."""
+
+    row: Any  # CSR of one row
+    columns: Sequence[str]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.row.nnz:
+            raise InputError("the row is all zeros, so there is nothing to take away")
+        if not np.isfinite(self.row.data).all():
+            raise InputError("the row has values that are not finite")
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(
+            Part(f"{self.columns[c]} = {v:g}", self.columns[c], "=", float(v))
+            for c, v in zip(self.row.indices, self.row.data, strict=True)
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def kernel(self) -> Kernel:
+        return Gaussian(0.75)
+
+    def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
+        return _sample(*self._law.draw(kernel, seed, start, stop), with_instance=start == 0)
+
+    def enumerate(self, kernel: Kernel, limit: int) -> Sample | None:
+        if self.row.nnz >= 31 or 2**self.row.nnz > limit:
+            return None
+        return _sample(*self._law.enumerate(kernel), with_instance=True)
+
+    def realize(self, sample: Sample) -> Any:
+        """The row once a mask, without the values that are masked."""
+        rows, kept = np.nonzero(sample.designs)
+        data, indices = self.row.data[kept], self.row.indices[kept]
+        shape = (len(sample.designs), self.row.shape[1])
+        return csr_matrix((data, (rows, indices)), shape=shape, dtype=self.row.dtype)
+
+    @property
+    def _law(self) -> Sizes:
+        return coins(self.row.nnz, euclidean(self.row.nnz))
+
+
+def _sample(masks: Floats, weights: Floats, design: Design, *, with_instance: bool) -> Sample:
+    if with_instance:
+        masks, weights = np.vstack([np.ones(masks.shape[1]), masks]), np.append(0.0, weights)
+    return Sample(masks, weights, None, design)
+
+
+def check_sparse(background: Any, names: Sequence[str] | None) -> tuple[str, ...]:
+    """Column names of a sparse background."""
+    if background.shape[0] < 1:
+        raise InputError("the background is empty")
+    width = background.shape[1]
+    named = tuple(f"x{j}" for j in range(width)) if names is None else tuple(map(str, names))
+    if len(named) != width or len(set(named)) != width:
+        raise InputError(f"names must name every column once: {width} columns, {len(set(named))} names")
+    return named
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """The rows of a CSR matrix."""
+
+    matrix: Any
+    columns: Sequence[str]
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def inputs(self, start: int, stop: int) -> Any:
+        return self.matrix[start:stop]
+
+    def batch(self, start: int, stop: int) -> list[Representation]:
+        return [SparseRow(self.matrix[i], self.columns) for i in range(start, stop)]
+
+
+def sparse_rows(X: Any, names: Sequence[str]) -> SparseRows:
+    """One or many rows, checked."""
+    matrix = (X.copy() if issparse(X) else csr_matrix(np.atleast_2d(np.asarray(X)))).tocsr()
+    if matrix.shape[1] != len(names):
+        raise InputError(f"wanted rows of {len(names)} columns, as in the background; got {matrix.shape[1]}")
+    if not matrix.shape[0]:
+        raise InputError("there are no rows to explain")
+    matrix.eliminate_zeros()
+    return SparseRows(matrix, names)

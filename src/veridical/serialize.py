@@ -1,0 +1,395 @@
+"""Records to data frames and files, and back: one versioned schema for JSON and Parquet.
+
+What was saved is what is loaded: floats bit for bit, and names that repeat are one object.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, BinaryIO, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from veridical.errors import InputError, require
+from veridical.records import VERSION, Explanation, Explanations, Part, Verdict
+
+Saved: TypeAlias = Explanation | Explanations | Verdict
+
+SCHEMA = 1  # raised when files written before can no longer be read the same way
+ROWS = 4096  # explanations a Parquet row group
+KINDS: dict[type, str] = {Explanation: "explanation", Explanations: "explanations", Verdict: "verdict"}
+TAGS = frozenset({"float", "tuple", "timestamp", "mapping"})
+NUMBERS = ("intercept", "prediction", "local_prediction", "fidelity", "effective_size", "top_probability")
+TEXTS = {"names": "name", "columns": "column", "relations": "relation"}  # of the parts
+STRICT = json.JSONEncoder(allow_nan=False)
+ARRAYS = ("weights", "low", "high")  # lists of numbers, one entry a part
+
+
+def frame(items: Sequence[Explanation]) -> pd.DataFrame:
+    """One line a part, with the number of the explanation it belongs to."""
+    counts = np.array([len(e.parts) for e in items], dtype=np.int64)
+    parts = list(chain.from_iterable(e.parts for e in items))
+    intervals = np.concatenate([np.empty((0, 2)), *(e.intervals for e in items)])
+    targets = pd.Series([e.target for e in items], dtype=None if items else object)
+    numbers = ("prediction", "local_prediction", "fidelity")
+    calls = np.array([e.n_calls for e in items], dtype=np.int64)
+    return pd.DataFrame(
+        {
+            "row": np.repeat(np.arange(len(items)), counts),
+            "target": targets.repeat(counts.tolist()).array,
+            "part": [p.name for p in parts],
+            "column": [p.column for p in parts],
+            "relation": [p.relation for p in parts],
+            "weight": np.concatenate([np.empty(0), *(e.weights for e in items)]),
+            "low": intervals[:, 0],
+            "high": intervals[:, 1],
+            **{key: np.repeat([float(getattr(e, key)) for e in items], counts) for key in numbers},
+            "n_calls": np.repeat(calls, counts),
+        }
+    )
+
+
+def verdict_frame(verdict: Verdict) -> pd.DataFrame:
+    """The verdict as one line."""
+    return pd.DataFrame([_judgment(verdict)])
+
+
+def save(record: Saved, path: str | Path) -> None:
+    """Write a record; the suffix says how. The file appears whole or not at all."""
+    target, kind = Path(path), KINDS[type(record)]
+    writers: dict[str, Callable[[Any, BinaryIO], None]] = {".json": _write_json}
+    if not isinstance(record, Verdict):
+        writers |= {".parquet": _write_parquet, ".html": _write_page}
+    if isinstance(record, Explanation):
+        writers |= {f".{form}": partial(_write_figure, form) for form in ("png", "svg", "pdf")}
+    write = writers.get(target.suffix.lower())
+    if write is None:
+        raise InputError(f"cannot save {kind} as {target.name!r}: the name must end in {', '.join(writers)}")
+    if not target.parent.is_dir():
+        raise InputError(f"cannot save {target.name!r}: there is no folder {str(target.parent)!r}; create it")
+    with _replacing(target) as stream:
+        write(record, stream)
+
+
+def load(path: str | Path) -> Saved:
+    """Read back what ``save`` wrote as .json or .parquet."""
+    source, readers = Path(path), {".json": _read_json, ".parquet": _read_parquet}
+    read = readers.get(source.suffix.lower())
+    if read is None:
+        raise InputError(f"cannot load {source.name!r}: the name must end in {', '.join(readers)}")
+    with source.open("rb") as stream:
+        return read(stream, source.name)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file that takes the place of ``path`` once it is complete."""
+    final = Path(os.path.realpath(path))  # a link stays a link
+    temporary = final.with_name(f".{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+        os.replace(temporary, final)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_page(record: Explanation | Explanations, stream: BinaryIO) -> None:
+    from veridical.render.html import page
+
+    stream.write(page(KINDS[type(record)].capitalize(), [("", record)]).encode())
+
+
+def _write_figure(form: str, record: Explanation, stream: BinaryIO) -> None:
+    from veridical.render.plot import bars
+
+    pyplot = require("matplotlib.pyplot", extra="plot")
+    figure: Any = bars(record).figure
+    try:
+        figure.savefig(stream, format=form, dpi=200)
+    finally:
+        pyplot.close(figure)
+
+
+def _head(record: Saved) -> dict[str, Any]:
+    return {"veridical": KINDS[type(record)], "schema": SCHEMA, "version": VERSION}
+
+
+def _kind(head: Any, name: str) -> str:
+    """The kind of record that a file says it holds, if this version can read it."""
+    kind = head.get("veridical") if isinstance(head, dict) else None
+    if kind not in KINDS.values():
+        raise InputError(f"{name!r} was not written by veridical: load reads only what save wrote")
+    schema = int(head["schema"])
+    if schema > SCHEMA:
+        raise InputError(
+            f"{name!r} has schema {schema}, written by veridical {head.get('version')}; "
+            f"this version reads up to schema {SCHEMA}: upgrade veridical"
+        )
+    return str(kind)
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Whatever a broken file makes a decoder raise, the user hears that the file is broken."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as cause:
+        raise InputError(f"{name!r} is damaged or incomplete ({cause!r:.300}): save it again") from cause
+
+
+def _record(kind: str, items: Sequence[Explanation]) -> Explanation | Explanations:
+    if kind == "explanations":
+        return Explanations(tuple(items))
+    (only,) = items
+    return only
+
+
+def _pack(value: Any) -> Any:
+    """A value as strict JSON: what JSON does not know gets a tag, or becomes its str."""
+    for kind, numpy in ((bool, np.bool_), (int, np.integer), (str, np.str_)):
+        if isinstance(value, (kind, numpy)):
+            return kind(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else {"float": str(float(value))}
+    if isinstance(value, (list, tuple)):
+        packed_list = [_pack(v) for v in value]
+        return packed_list if isinstance(value, list) else {"tuple": packed_list}
+    if isinstance(value, Mapping):
+        packed = {str(k): _pack(v) for k, v in value.items()}
+        return {"mapping": packed} if TAGS & packed.keys() else packed
+    if isinstance(value, pd.Timestamp):
+        zone = {} if value.tz is None else {"zone": str(value.tz)}
+        return {"timestamp": value.isoformat(), "unit": value.unit, **zone}
+    if value is pd.NaT:
+        return {"timestamp": "NaT"}
+    return None if value is None else str(value)
+
+
+def _unpack(value: Any) -> Any:
+    """The inverse of ``_pack``."""
+    if isinstance(value, list):
+        return [_unpack(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if "float" in value:
+        return float(value["float"])
+    if "tuple" in value:
+        return tuple(_unpack(v) for v in value["tuple"])
+    if "timestamp" in value:
+        moment: Any = pd.Timestamp(value["timestamp"])
+        moment = moment.as_unit(value["unit"]) if "unit" in value else moment
+        return moment.tz_convert(value["zone"]) if "zone" in value else moment
+    return {k: _unpack(v) for k, v in value.get("mapping", value).items()}
+
+
+def _text(value: Any) -> str:
+    """``_pack`` as text; the common case is quick, for there may be millions."""
+    return repr(value) if type(value) is float and math.isfinite(value) else STRICT.encode(_pack(value))
+
+
+def _finite(value: Any) -> Any:
+    """A number for strict JSON: nan, inf and -inf become text."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _judgment(v: Verdict) -> dict[str, Any]:
+    numbers = {"observed": float(v.observed), "expected": float(v.expected)}
+    return {"passed": bool(v.passed), **numbers, "sentence": v.sentence}
+
+
+def _facts(e: Explanation) -> dict[str, Any]:
+    """All but parts and recipe; the verdict's fields stand among the others."""
+    return {
+        "target": _pack(e.target),
+        **{name: float(getattr(e, name)) for name in NUMBERS},
+        "n_calls": int(e.n_calls),
+        "top_k": int(e.top_k),
+        **_judgment(e.verdict),
+        "unsettled": [list(group) for group in e.unsettled],
+        "notes": list(e.notes),
+        "path": list(e.path),
+    }
+
+
+class _Pool:
+    """Equal texts, parts and recipes of one file become one object."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._parts: dict[tuple[str, ...], Part] = {}
+        self._recipes: dict[str, Mapping[str, Any]] = {}
+
+    def text(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"text was wanted, {value!r} came")
+        return self._texts.setdefault(value, value)
+
+    def texts(self, values: Sequence[Any]) -> tuple[str, ...]:
+        return tuple(self.text(v) for v in values)
+
+    def part(self, name: str, column: str, relation: str, value: str) -> Part:
+        key = (name, column, relation, value)
+        if key not in self._parts:
+            self._parts[key] = Part(*self.texts(key[:3]), _unpack(json.loads(value)))  # type: ignore[call-arg]
+        return self._parts[key]
+
+    def recipe(self, text: str) -> Mapping[str, Any]:
+        if text not in self._recipes:
+            self._recipes[text] = MappingProxyType(_unpack(json.loads(text)))
+        return self._recipes[text]
+
+    def verdict(self, body: Mapping[str, Any]) -> Verdict:
+        numbers = float(body["observed"]), float(body["expected"])
+        return Verdict(body["passed"] is True, *numbers, self.text(body["sentence"]))
+
+    def explanation(self, facts: Mapping[str, Any]) -> Explanation:
+        parts, weights, intervals = facts["parts"], facts["weights"], facts["intervals"]
+        if weights.shape != (len(parts),) or intervals.shape != (len(parts), 2):
+            raise ValueError(f"{len(parts)} parts, but {weights.size} weights")
+        return Explanation(
+            parts,
+            weights,
+            intervals,
+            **{name: float(facts[name]) for name in NUMBERS},
+            n_calls=int(facts["n_calls"]),
+            target=self.text(facts["target"]) if isinstance(facts["target"], str) else int(facts["target"]),
+            top_k=int(facts["top_k"]),
+            unsettled=tuple(self.texts(group) for group in facts["unsettled"]),
+            verdict=self.verdict(facts),
+            recipe=self.recipe(facts["recipe"]),
+            notes=self.texts(facts["notes"]),
+            path=self.texts(facts["path"]),
+        )
+
+
+def _write_json(record: Saved, stream: BinaryIO) -> None:
+    """One line an item, so that a difference between two files can be read."""
+    items = record.items if isinstance(record, Explanations) else (record,)
+    stream.write(json.dumps(_head(record))[:-1].encode() + b', "items": [')
+    for i, item in enumerate(items):
+        body = _judgment(item) if isinstance(item, Verdict) else _body(item)
+        line = STRICT.encode({key: _finite(value) for key, value in body.items()})
+        stream.write((",\n" if i else "\n").encode() + line.encode())
+    stream.write(b"\n]}\n")
+
+
+def _body(e: Explanation) -> dict[str, Any]:
+    arrays = (e.weights, e.intervals[:, 0], e.intervals[:, 1])
+    return {
+        **_facts(e),
+        **{key: [getattr(p, name) for p in e.parts] for key, name in TEXTS.items()},
+        "values": [_pack(p.value) for p in e.parts],
+        **{key: [_finite(v) for v in array.tolist()] for key, array in zip(ARRAYS, arrays, strict=True)},
+        "recipe": _pack(e.recipe),
+    }
+
+
+def _read_json(stream: BinaryIO, name: str) -> Saved:
+    with _reading(name):
+        document = json.loads(stream.read().decode())
+        kind, pool = _kind(document, name), _Pool()
+        if kind == "verdict":
+            (body,) = document["items"]
+            return pool.verdict(body)
+        return _record(kind, [_from_body(body, pool) for body in document["items"]])
+
+
+def _from_body(body: dict[str, Any], pool: _Pool) -> Explanation:
+    texts = zip(*(body[key] for key in TEXTS), map(json.dumps, body["values"]), strict=True)
+    weights, low, high = (np.array(body[key], dtype=np.float64) for key in ARRAYS)
+    numbers = {"weights": weights, "intervals": np.stack([low, high], axis=1)}
+    parts, recipe = tuple(pool.part(*entry) for entry in texts), json.dumps(body["recipe"])
+    return pool.explanation({**body, **numbers, "parts": parts, "recipe": recipe})
+
+
+def _write_parquet(record: Explanation | Explanations, stream: BinaryIO) -> None:
+    """One row an explanation, with lists for its parts."""
+    pa, pq = require("pyarrow", extra="parquet"), require("pyarrow.parquet", extra="parquet")
+    items = record.items if isinstance(record, Explanations) else (record,)
+    schema = _schema(pa).with_metadata({key: str(value) for key, value in _head(record).items()})
+    options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+    with pq.ParquetWriter(stream, schema, **options) as writer:
+        for start in range(0, len(items), ROWS):
+            columns = _columns(items[start : start + ROWS])
+            arrays = [_array(columns[field.name], field.type, pa) for field in schema]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _schema(pa: Any) -> Any:
+    text, number, whole, texts = pa.string(), pa.float64(), pa.int64(), pa.list_(pa.string())
+    types = {"target": text, "target_is_index": pa.bool_(), **dict.fromkeys(NUMBERS, number)}
+    types |= {"n_calls": whole, "top_k": whole, "passed": pa.bool_(), "observed": number}
+    types |= {"expected": number, "sentence": text, "unsettled": pa.list_(texts), "notes": texts}
+    types |= {"path": texts, "recipe": text, **dict.fromkeys([*TEXTS, "values"], texts)}
+    return pa.schema(list((types | dict.fromkeys(ARRAYS, pa.list_(number))).items()))
+
+
+def _columns(items: Sequence[Explanation]) -> dict[str, Any]:
+    """Each a list of entries, or (offsets, flat entries) where an entry is a list over parts."""
+    offsets = np.cumsum([0, *(len(e.parts) for e in items)], dtype=np.int32)
+    parts = list(chain.from_iterable(e.parts for e in items))
+    intervals = np.concatenate([e.intervals for e in items])
+    rows = [_facts(e) for e in items]
+    return {
+        **{key: [row[key] for row in rows] for key in rows[0]},
+        "target": [str(row["target"]) for row in rows],
+        "target_is_index": [isinstance(row["target"], int) for row in rows],
+        "recipe": [_text(e.recipe) for e in items],
+        **{key: (offsets, [getattr(p, name) for p in parts]) for key, name in TEXTS.items()},
+        "values": (offsets, [_text(p.value) for p in parts]),
+        "weights": (offsets, np.concatenate([e.weights for e in items])),
+        "low": (offsets, intervals[:, 0]),
+        "high": (offsets, intervals[:, 1]),
+    }
+
+
+def _array(column: Any, kind: Any, pa: Any) -> Any:
+    try:
+        if isinstance(column, tuple):
+            return pa.ListArray.from_arrays(pa.array(column[0]), pa.array(column[1], kind.value_type))
+        return pa.array(column, kind)
+    except UnicodeEncodeError as cause:
+        raise InputError("a text here is not valid Unicode: save as .json instead") from cause
+
+
+def _read_parquet(stream: BinaryIO, name: str) -> Saved:
+    parquet = require("pyarrow.parquet", extra="parquet")
+    with _reading(name):
+        file = parquet.ParquetFile(stream, page_checksum_verification=True)
+        written = file.schema_arrow.metadata or {}
+        head = {key: written.get(key.encode(), b"").decode() for key in ("veridical", "schema", "version")}
+        kind, pool, made = _kind(head, name), _Pool(), list[Explanation]()
+        for group in range(file.num_row_groups):
+            made += _from_table(file.read_row_group(group), pool)
+        return _record(kind, made)
+
+
+def _from_table(table: Any, pool: _Pool) -> Iterator[Explanation]:
+    lists = {key: table.column(key).combine_chunks() for key in (*TEXTS, "values", *ARRAYS)}
+    offsets = lists["names"].offsets.to_numpy()
+    if any(not np.array_equal(column.offsets.to_numpy(), offsets) for column in lists.values()):
+        raise ValueError("the lists of a row differ in length")
+    encoded = [lists[key].flatten().dictionary_encode() for key in (*TEXTS, "values")]
+    texts = [np.array(e.dictionary.to_pylist(), dtype=object)[e.indices.to_numpy()] for e in encoded]
+    parts = list(map(pool.part, *(column.tolist() for column in texts)))
+    weights, low, high = (lists[key].flatten().to_numpy() for key in ARRAYS)
+    intervals = np.stack([low, high], axis=1)
+    rows = table.drop_columns([*lists]).to_pylist()
+    for row, (start, stop) in zip(rows, pairwise(offsets.tolist()), strict=True):
+        row["target"] = int(row["target"]) if row["target_is_index"] else row["target"]
+        row["parts"] = tuple(parts[start:stop])
+        row["weights"], row["intervals"] = weights[start:stop], intervals[start:stop]
+        yield pool.explanation(row)
