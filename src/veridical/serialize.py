@@ -196,8 +196,12 @@ def _unpack(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """``_pack`` as text; the common case is quick, for there may be millions."""
-    return repr(value) if type(value) is float and math.isfinite(value) else STRICT.encode(_pack(value))
+    """``_pack`` as text; the common cases are quick, for there may be millions."""
+    if type(value) is float and math.isfinite(value):
+        return repr(value)
+    if type(value) is tuple and {type(v) for v in value} == {float} and math.isfinite(sum(value)):
+        return f'{{"tuple": {list(value)!r}}}'
+    return STRICT.encode(value if type(value) is str else _pack(value))
 
 
 def _finite(value: Any) -> Any:

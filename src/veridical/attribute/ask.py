@@ -11,6 +11,7 @@ import numpy as np
 from veridical.errors import InputError, ModelError
 from veridical.records import Floats, Predict
 
+VALUE = "value"  # the target of a model with one output
 BATCH = 8192  # rows the model is asked about at once, at most
 
 
@@ -86,6 +87,8 @@ def resolve(target: Any, model: Model, outputs: Floats) -> Target:
     if callable(target):
         return Target(getattr(target, "__name__", "target"), _by_function(target))
     k = outputs.shape[1]
+    if k == 1 and (target is None or target == VALUE):
+        return Target(VALUE, lambda outputs: outputs[:, 0])
     if target is None:
         target = int(np.argmax(outputs[0]))
     names = None if model.classes is None else [str(c) for c in model.classes]

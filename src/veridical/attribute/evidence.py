@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
 from veridical.errors import InputError
 from veridical.records import Fit, Floats, Verdict
@@ -66,13 +66,19 @@ def top_probability(fit: Fit, rule: TopK) -> float:
         return 1.0
     rank = np.argsort(-size, kind="stable")
     inside, outside = rank[: rule.k], rank[rule.k :]
-    rivals = outside[np.argsort(-(size + 3 * np.sqrt(variance))[outside], kind="stable")[:CANDIDATES]]
+    error = np.sqrt(variance)
+    reach = (size + 4 * error)[outside]  # a part whose reach is below all members' is no rival
+    rivals = outside[reach > (size - 4 * error)[inside].min()]
+    rivals = rivals[np.argsort(-(size + 4 * error)[rivals], kind="stable")[:CANDIDATES]]
+    if not len(rivals):
+        return 1.0
     at = known[np.concatenate([inside, rivals])]
     spread = fit.covariance[np.ix_(at, at)]
     spread[np.diag_indices(len(at))] += 1e-12 * np.trace(spread) / len(at) + 1e-300
-    drawn = np.abs(_normals(len(at)) @ np.linalg.cholesky(spread).T + fit.weights[at])
-    least, best_rival = drawn[:, : rule.k].min(axis=1), drawn[:, rule.k :].max(axis=1)
-    return float(np.mean(best_rival <= least + rule.tolerance * drawn.max(axis=1)))
+    drawn = np.abs(np.linalg.cholesky(spread) @ _normals(len(at)) + fit.weights[at, None])
+    least, best_rival = drawn[: rule.k].min(axis=0), drawn[rule.k :].max(axis=0)
+    limit = least + rule.tolerance * np.maximum(drawn[: rule.k].max(axis=0), best_rival)
+    return float(np.mean(best_rival <= limit))
 
 
 def weigh(fit: Fit, rule: TopK, probability: float, n_calls: int) -> Evidence:
@@ -107,7 +113,7 @@ def judge(fit: Fit, rule: TopK, probability: float, groups: list[tuple[int, ...]
         return Verdict(False, probability, rule.probability, sentence)
     words = _ranking_words(groups, clear)
     if probability < rule.probability:
-        words.append(f"the top {rule.k} is not settled after {n_calls} calls ({probability:.0%} sure)")
+        words.append(f"the top {rule.k} is not settled after {n_calls} calls ({100 * probability:.0f} % sure)")
     words.append(_fit_words(fit.fidelity))
     believed = clear[groups[0][0]]
     passed = bool(believed and probability >= rule.probability and fit.fidelity >= GOOD_FIT)
@@ -156,8 +162,9 @@ def _word(words: tuple[str, ...], i: int) -> str:
 
 def _fit_words(fidelity: float) -> str:
     if fidelity <= 0:
-        return "the local fit explains nothing of what the model does here"
-    return f"the local fit explains {fidelity:.0%} of what the model does here".replace("%", " %")
+        return "but the local fit explains nothing of what the model does here"
+    only = "but the local fit explains only" if fidelity < GOOD_FIT else "the local fit explains"
+    return f"{only} {100 * fidelity:.0f} % of what the model does here"
 
 
 def _clear_of_zero(fit: Fit) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -178,6 +185,6 @@ def _apart(fit: Fit, i: int, j: int) -> bool:
 @lru_cache(maxsize=8)
 def _normals(d: int) -> Floats:
     """Fixed standard normal draws: the same evidence for the same fit."""
-    draws: Floats = ndtri(np.random.default_rng(0).random((DRAWS, d)))
+    draws: Floats = np.random.default_rng(0).standard_normal((d, DRAWS))
     draws.flags.writeable = False
     return draws

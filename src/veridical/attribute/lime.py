@@ -198,6 +198,7 @@ class Lime:
     ) -> Explanation:
         """The record of a fit and its evidence; without a fit, that there is nothing to explain."""
         n_calls, parts, w = len(y), representation.parts, near.weights[1:]
+        unsettled: tuple[tuple[str, ...], ...] = ()
         recipe = {
             "veridical": VERSION,
             "method": describe(self),
@@ -207,7 +208,7 @@ class Lime:
         if fit is None:
             fit = _flat_fit(len(parts), float(y[0]))
             verdict = no_evidence(float(y[0]), n_calls, self.until.probability)
-            bounds, unsettled = np.zeros((len(parts), 2)), ()
+            bounds = np.zeros((len(parts), 2))
         else:
             evidence = weigh(fit, self.until, probability, n_calls)
             bounds, verdict = evidence.intervals, evidence.verdict

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from veridical.attribute.choose import Selector
+from veridical.attribute.choose import Indices, Selector
 from veridical.records import Bools, Design, Fit, Floats, Neighborhood
 
 LEAST = 5.0  # a part must change, and stay, in about this many samples before it gets a weight
@@ -23,7 +23,7 @@ class Linear:
 
     ``ridge`` is added to the diagonal of the weighted Gram matrix, so it is relative to the sum of
     proximities, as in the lime package. ``offset`` fixes the intercept to a function of (outputs, weights)
-    instead of fitting it, as in the papers.
+    instead of fitting it, as in the paper.
     """
 
     ridge: float = 0.0
@@ -37,143 +37,144 @@ class Linear:
         live = measured(near.design, len(y))
         shift = float(w @ y / w.sum()) if self.offset is None else self.offset(y, w)
         Z = near.designs[1:] if live.all() else near.designs[1:, live]
-        means = (w @ Z) / w.sum() if self.offset is None else np.zeros(Z.shape[1])
-        flat = w[0] == w[-1] and np.all(w == w[0])
-        root = np.sqrt(w[0]) if flat else np.sqrt(w)[:, None]
-        A, t = (Z - means) * root, (y - shift) * np.ravel(root)
-        gram, moment = A.T @ A, A.T @ t
-        keep = np.arange(len(gram))
-        if select is not None and k is not None and k < len(gram):
-            keep = select(gram, moment, k)
-            A, gram, moment = A[:, keep], gram[np.ix_(keep, keep)], moment[keep]
-        extra = None
-        if select is None and flat and near.design.center is not None and len(y) >= 4 * len(gram):
-            extra = index_columns(A / root, t / root, means, near.design) * root
-        share = np.full(len(y), 1 / len(y)) if flat else w / w.sum()
-        if self.offset is not None:
-            share = np.zeros(len(y))
-        weights, spread, left_out = solve(A, t, gram, moment, self.ridge, share, extra, near.design)
-        fidelity = 1 - float(left_out @ left_out) / max(float(np.sum((t / (1 - share)) ** 2)), 1e-300)
-        full, covariance = _spread_out(live, keep, weights, spread)
-        intercept = shift - float(means[keep] @ weights)
-        return Fit(
-            weights=full,
-            intercept=intercept,
-            covariance=covariance,
-            local_prediction=intercept + float(near.designs[0] @ full),
-            fidelity=fidelity,
-            measured=live,
-            chosen=full_mask(live, keep),
-            degrees=max(len(y) / near.design.cluster - len(keep) - 1, 1.0),
-        )
+        d, root = Z.shape[1], np.sqrt(w)
+        # Columns: the parts, then 1 for a fitted intercept, then control variates; rows scaled by root.
+        A = np.empty((len(y), d + (self.offset is None)))
+        np.multiply(Z, root[:, None], out=A[:, :d])
+        A[:, d:] = root[:, None]
+        t = root * (y - shift)
+        gram, moment, keep = A.T @ A, A.T @ t, np.arange(d)
+        if select is not None and k is not None and k < d:
+            keep = select(*_without_intercept(gram, moment, d), k)
+            kept = np.append(keep, np.arange(d, len(gram)))
+            A, gram, moment = A[:, kept], gram[np.ix_(kept, kept)], moment[kept]
+        elif near.design.center is not None and self.offset is None and len(y) >= 4 * d:
+            A, gram, moment = _append(A, t, gram, moment, index_columns(A, t, gram, moment, near.design))
+        penalty = np.full(len(gram), 1e-10 * np.trace(gram) / len(gram))
+        penalty[: len(keep)] += self.ridge
+        if len(gram) > d + 1:
+            penalty[d + 1 :] = 0.02 * np.diag(gram)[d + 1 :]
+        found = solve(A, t, np.linalg.inv(gram + np.diag(penalty)), moment, near.design, len(keep))
+        intercept = shift + (float(found.weights[len(keep)]) if self.offset is None else 0.0)
+        return _fit(near, live, keep, found, intercept, float(t @ t))
 
 
-def solve(
-    A: Floats,
-    t: Floats,
-    gram: Floats,
-    moment: Floats,
-    ridge: float,
-    share: Floats,
-    extra: Floats | None,
-    design: Design,
-) -> tuple[Floats, Floats, Floats]:
-    """Weights, their covariance (HC3, by clusters), and each sample's residual from a fit without it.
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Coefficients of all columns, the covariance of the parts', and the squares of what is left out."""
 
-    ``extra`` columns are control variates: they have no effect on what is estimated, only on its error.
+    weights: Floats
+    covariance: Floats
+    left_out: float
+
+
+def solve(A: Floats, t: Floats, inverse: Floats, moment: Floats, design: Design, d: int) -> Solved:
+    """Least squares with HC3 errors of the first d weights, and leave-one-out residuals of the surrogate.
+
+    Columns after the intercept are control variates: they change the error of the weights, not their
+    meaning, and are no part of the surrogate. A sample of a net pulls the fit less than its leverage says, by
+    the same factor by which its error is smaller.
     """
-    d = len(gram)
-    tiny = 1e-10 * np.trace(gram) / max(d, 1)
-    penalty = np.full(d, ridge + tiny)
-    B = A
-    if extra is not None:
-        B = np.concatenate([A, extra], axis=1)
-        cross, own = A.T @ extra, extra.T @ extra
-        gram = np.block([[gram, cross], [cross.T, own]])
-        moment = np.append(moment, extra.T @ t)
-        penalty = np.append(penalty, 0.02 * np.diag(own) + tiny)
-    inverse = np.linalg.inv(gram + np.diag(penalty))
     weights = inverse @ moment
+    residual = t - A @ weights
+    plain = residual if len(weights) <= d + 1 else t - A[:, : d + 1] @ weights[: d + 1]
     if design.exact:
-        return weights[:d], np.zeros((d, d)), t - A @ weights[:d]
-    T = B @ inverse
-    leverage = np.einsum("ij,ij->i", T, B)
-    leverage += share
+        return Solved(weights, np.zeros((d, d)), float(plain @ plain))
+    T = A @ inverse
+    leverage = np.einsum("ij,ij->i", T, A)
     room = 1 / (1 - np.minimum(leverage, 0.99))
-    T = T[:, :d]
-    T *= ((t - B @ weights) * room)[:, None]
-    covariance = _covariance(T, design)
-    return weights[:d], covariance, (t - A @ weights[:d]) * room
+    scores = T[:, :d]
+    scores *= (residual * room)[:, None]
+    covariance, steady = _covariance(scores, design)
+    plain = plain * (1 + steady * (room - 1))
+    return Solved(weights, covariance, float(plain @ plain))
 
 
-def _covariance(scores: Floats, design: Design) -> Floats:
-    """Sum of squared scores; summed over clusters first, and deflated for a net."""
+def _covariance(scores: Floats, design: Design) -> tuple[Floats, float]:
+    """Sum of squared scores, over clusters, deflated for a net; and by how much it was deflated."""
     if design.cluster > 1:
         scores = np.add.reduceat(scores, np.arange(0, len(scores), design.cluster), axis=0)
     covariance = scores.T @ scores
-    if design.net and len(scores) >= 16 * BLOCKS:
-        # A net is steadier than independent samples: compare the sums of consecutive blocks.
-        sums = np.add.reduceat(scores, np.arange(0, len(scores), -(-len(scores) // BLOCKS)), axis=0)
-        sums -= sums.mean(axis=0)
-        between = float(np.sum(sums**2)) * len(sums) / (len(sums) - 1)
-        covariance *= min(1.0, between / max(float(np.trace(covariance)), 1e-300))
-    covariance_: Floats = covariance
-    return covariance_
+    if not design.net or len(scores) < 16 * BLOCKS:
+        return covariance, 1.0
+    # A net is steadier than independent samples: compare the sums of consecutive blocks.
+    length = -(-len(scores) // BLOCKS)
+    sums = np.stack([np.ones(len(b)) @ b for b in (scores[i * length : (i + 1) * length] for i in range(BLOCKS))])
+    sums -= sums.mean(axis=0)
+    between = float(np.sum(sums**2)) * BLOCKS / (BLOCKS - 1)
+    steady = min(1.0, between / max(float(np.trace(covariance)), 1e-300))
+    return covariance * steady, steady
 
 
-def index_columns(Z: Floats, y: Floats, means: Floats, design: Design) -> Floats:
+def index_columns(A: Floats, t: Floats, gram: Floats, moment: Floats, design: Design) -> Floats:
     """Index control variates: hinges of the direction that is being explained, (n, 5).
 
     Most of what a linear fit leaves over of a saturating model is a function of the fitted sum itself. The
-    hinges are made orthogonal to the designs under their normal law, in closed form, so that adding them
-    leaves the estimate's meaning alone; the direction comes from the other folds. ``Z`` and ``y`` are centered,
-    ``means`` is what was taken from Z.
+    hinges are made orthogonal to 1 and the designs under their normal law, in closed form, so that adding them
+    leaves the estimate's meaning alone; each fold's direction comes from the other folds. All samples weigh
+    the same here, and the last column of A is their common root weight.
     """
     assert design.center is not None
     assert design.spread is not None
-    n, d = Z.shape
+    n, d = len(A), A.shape[1] - 1
     cuts = np.linspace(0, n, FOLDS + 1).astype(int)
-    folds = [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
-    grams = np.stack([Z[f].T @ Z[f] for f in folds])
-    moments = np.stack([Z[f].T @ y[f] for f in folds])
-    rest = grams.sum(axis=0) - grams
-    rest[:, np.arange(d), np.arange(d)] += 1e-4 * np.trace(rest, axis1=1, axis2=2)[:, None] / d
-    directions = np.linalg.solve(rest, (moments.sum(axis=0) - moments)[..., None])[..., 0]
-    t = np.empty(n)
-    for f, b in zip(folds, directions, strict=True):
-        size = max(float(np.sqrt(np.sum((design.spread * b) ** 2))), 1e-300)
-        t[f] = (Z[f] @ b + (means - design.center) @ b) / size
-    density = np.exp(-0.5 * KNOTS**2) / np.sqrt(2 * np.pi)
-    above = ndtr(-KNOTS)
-    columns = np.maximum(t[:, None] - KNOTS, 0) - (density - KNOTS * above) - above * t[:, None]
-    centered: Floats = columns - columns.mean(axis=0)
-    return centered
+    index = np.empty(n)
+    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+        fold = A[start:stop]
+        rest, right = _without_intercept(gram - fold.T @ fold, moment - fold.T @ t[start:stop], d)
+        rest[np.diag_indices(d)] += 1e-4 * np.trace(rest) / d
+        b = np.linalg.solve(rest, right)
+        b /= max(float(np.linalg.norm(design.spread * b)), 1e-300)
+        index[start:stop] = fold[:, :d] @ b / A[0, d] - design.center @ b
+    density, above = np.exp(-0.5 * KNOTS**2) / np.sqrt(2 * np.pi), ndtr(-KNOTS)
+    columns: Floats = np.maximum(index[:, None] - KNOTS, 0) - above * index[:, None] - (density - KNOTS * above)
+    columns *= A[0, d]
+    return columns
 
 
 def measured(design: Design, n: int) -> Bools:
     """Which parts the samples vary enough to weigh: (d,)."""
     if design.exact:
-        return (design.shares > 0) & (design.shares < 1)
-    vary = np.isnan(design.shares) | (n * design.shares * (1 - design.shares) >= LEAST)
-    return np.asarray(vary)
+        return np.asarray((design.shares > 0) & (design.shares < 1))
+    return np.asarray(np.isnan(design.shares) | (n * design.shares * (1 - design.shares) >= LEAST))
 
 
-def full_mask(live: Bools, keep: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Bools:
-    """Positions among the live parts as a mask over all parts."""
-    mask = np.zeros(len(live), bool)
-    mask[np.flatnonzero(live)[keep]] = True
-    return mask
+def _without_intercept(gram: Floats, moment: Floats, d: int) -> tuple[Floats, Floats]:
+    """Gram matrix and moment of centered parts, if there is an intercept to center by."""
+    if len(gram) == d:
+        return gram, moment
+    one = gram[:d, d]
+    return gram[:d, :d] - np.outer(one, one) / gram[d, d], moment[:d] - one * (moment[d] / gram[d, d])
 
 
-def _spread_out(
-    live: Bools, keep: np.ndarray[tuple[int], np.dtype[np.intp]], weights: Floats, covariance: Floats
-) -> tuple[Floats, Floats]:
-    """Weights and covariance over all parts; a part that was not measured has infinite variance."""
-    if len(keep) == len(live):
-        return weights, covariance
-    at = np.flatnonzero(live)[keep]
-    full = np.zeros(len(live))
-    full[at] = weights
-    spread = np.diag(np.where(live, 0.0, np.inf))
-    spread[np.ix_(at, at)] = covariance
-    return full, spread
+def _append(A: Floats, t: Floats, gram: Floats, moment: Floats, extra: Floats) -> tuple[Floats, Floats, Floats]:
+    """A least-squares problem with more columns."""
+    cross = A.T @ extra
+    wider = np.block([[gram, cross], [cross.T, extra.T @ extra]])
+    return np.concatenate([A, extra], axis=1), wider, np.append(moment, extra.T @ t)
+
+
+def _fit(
+    near: Neighborhood, live: Bools, keep: Indices, found: Solved, intercept: float, total: float
+) -> Fit:
+    """The solution over all parts; a part that was not measured has infinite variance."""
+    d = len(live)
+    weights, covariance = found.weights[: len(keep)], found.covariance
+    chosen = np.zeros(d, bool)
+    chosen[np.flatnonzero(live)[keep]] = True
+    if len(keep) < d:
+        full = np.zeros(d)
+        full[chosen] = weights
+        spread = np.diag(np.where(live, 0.0, np.inf))
+        spread[np.ix_(chosen, chosen)] = covariance
+        weights, covariance = full, spread
+    return Fit(
+        weights=weights,
+        intercept=intercept,
+        covariance=covariance,
+        local_prediction=intercept + float(near.designs[0] @ weights),
+        fidelity=1 - found.left_out / max(total, 1e-300),
+        measured=live,
+        chosen=chosen,
+        degrees=max((len(near.weights) - 1) / near.design.cluster - len(keep) - 1, 1.0),
+    )

@@ -27,6 +27,7 @@ from veridical.render.terminal import (
 )
 
 MOST_PARTS = 20  # drawn in one explanation
+MOST_NOTES = 6
 MOST_ITEMS = 20  # drawn in one list
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
@@ -117,7 +118,7 @@ KEY = (
 )
 
 
-def escape(text: object, limit: int = 120) -> str:
+def escape(text: object, limit: int = 100) -> str:
     """Foreign text made fit for markup; nothing foreign enters a page another way."""
     return html.escape(plain(text, limit), quote=True)
 
@@ -169,7 +170,7 @@ def _verdict(verdict: Verdict) -> str:
     kind, mark, words = ("yes", "✓", "Believe it") if verdict.passed else ("no", "✗", "Do not believe it")
     return (
         f'<div class="vd-verdict vd-{kind}"><span class="vd-mark" aria-hidden="true">{mark}</span>'
-        f"<p><strong>{words}</strong>{escape(verdict.sentence, 1000)}</p></div>"
+        f"<p><strong>{words}</strong>{escape(verdict.sentence, 800)}</p></div>"
     )
 
 
@@ -180,7 +181,7 @@ def _chart(e: Explanation, chosen: Sequence[int]) -> str:
     for j in chosen:
         low, high = (_minus(show(end)) for end in e.intervals[j])
         weight, interval = _minus(show(e.weights[j])), f"{low} to {high}" if known[j] else "not measured"
-        label = f"{escape(e.parts[j].name, 60)}: weight {weight}, 95 % interval {interval}"
+        label = f"{escape(e.parts[j].name, 40)}: weight {weight}, 95 % interval {interval}"
         ends = (float(e.intervals[j, 0]), float(e.intervals[j, 1])) if known[j] else None
         bar = _bar(float(e.weights[j]), ends, span, label)
         rows.append(_row(e.parts[j].name, bar, (weight, interval)))
@@ -259,8 +260,10 @@ def _notes(e: Explanation, chosen: Sequence[int]) -> str:
     lines += [f"Order not settled: {listing(group, ' ~ ')}" for group in e.unsettled[:5]]
     unmeasured = unmeasured_words(e) if chosen else ""
     lines += [unmeasured[0].upper() + unmeasured[1:]] if unmeasured else []
-    items = "".join(f"<li>{escape(line, 600)}</li>" for line in [*lines, *e.notes[:10]])
-    steps = "".join(f"<li><bdi>{escape(step, 80)}</bdi></li>" for step in e.path[:20])
+    lines += e.notes[:MOST_NOTES]
+    lines += [f"And {len(e.notes) - MOST_NOTES} more notes."] if len(e.notes) > MOST_NOTES else []
+    items = "".join(f"<li>{escape(line, 400)}</li>" for line in lines)
+    steps = "".join(f"<li><bdi>{escape(step, 60)}</bdi></li>" for step in e.path[:20])
     path = f'<li>Path through the tree<ol class="vd-path">{steps}</ol></li>' if steps else ""
     return f'<ul class="vd-notes">{items}{path}</ul>' if items or path else ""
 

@@ -28,17 +28,20 @@ def bars(explanation: Explanation, ax: Axes | None = None) -> Axes:
     weights = e.weights[chosen]
     ax.barh(rows, weights, height=0.62, color=[UP if w > 0 else DOWN for w in weights])
     _whiskers(ax, e, chosen)
-    ax.axvline(0, color=_ink(ax), linewidth=0.8)
     ax.set_yticks(rows, [_text(e.parts[j].name, 34) for j in chosen])
     ax.set_ylim(max(len(chosen), 1) - 0.4, -0.6)  # the heaviest part on top
     ax.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
-    if not chosen:
-        ax.text(0.5, 0.5, "no part has any weight", transform=ax.transAxes, ha="center")
-    ax.set_xlabel("weight, with 95 % interval" if chosen else "weight")
+    if chosen:
+        ax.axvline(0, color=_ink(ax), linewidth=0.8)
+        ax.set_xlabel("weight, with 95 % interval")
+    else:
+        ax.set_xticks([])
+        ax.text(0.5, 0.5, "no part has any weight", transform=ax.transAxes, ha="center", va="center")
     answers = f"model {number(e.prediction)}, surrogate {number(e.local_prediction)}"
-    ax.set_title(f"Target {_text(e.target, 24)}: {answers}", loc="left", fontsize="medium", weight="bold")
+    title = textwrap.fill(f"Target {_text(e.target, 24)}: {answers}", 48)
+    ax.set_title(title, loc="left", fontsize="medium", weight="bold")
     _caption(ax, e)
     return ax
 
@@ -61,7 +64,7 @@ def _caption(ax: Any, e: Explanation) -> None:
     ax.annotate(
         text.replace("$", r"\$"),
         (0, 0),
-        (0, -38),
+        (0, -38 if len(ax.get_xticks()) else -8),
         xycoords="axes fraction",
         textcoords="offset points",
         va="top",

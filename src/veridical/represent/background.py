@@ -17,7 +17,7 @@ from veridical.records import Bools, Floats, Part, Seed
 from veridical.represent.columns import CELLS, Binned, Coded, Normal, as_numbers, hot_codes, never_missing
 from veridical.represent.schema import Schema
 
-Cells = npt.NDArray[np.int32]
+Cells = npt.NDArray[np.signedinteger[Any]]  # 16 bits where that is enough
 
 _FRACTION = np.uint32(2**20 - 1)  # 32 bits: 12 name one of 4096 cells, 20 the place inside it
 
@@ -52,8 +52,8 @@ class Background:
         self.coded = [j for j in range(d) if isinstance(columns[j], Coded)]
         self.normal = [j for j in range(d) if isinstance(columns[j], Normal)]
         binned = [c for c in columns if isinstance(c, Binned)]
-        self._left = np.concatenate([c.left for c in binned]) if binned else np.empty(0)
-        self._rise = np.concatenate([c.rise for c in binned]) if binned else np.empty(0)
+        tables = [np.stack([c.left, c.rise], axis=1) for c in binned]
+        self._table = np.concatenate(tables) if tables else np.empty((0, 2))  # (binned * CELLS, 2)
         self._edges = _pad([c.edges for c in binned], np.inf).T  # (most edges, binned)
         self._bounds = _pad([c.bounds for c in binned], 0).astype(np.int32)
         normals = [c for c in columns if isinstance(c, Normal)]
@@ -90,12 +90,13 @@ class Background:
 
     def _binned_values(self, words: Words) -> Values:
         """Table look-up with linear interpolation inside a cell."""
-        cells = (words >> np.uint32(20)).astype(np.int32)
-        index = cells + np.arange(0, words.shape[1] * CELLS, CELLS, dtype=np.int32)
+        cells = (words >> np.uint32(20)).astype(np.int16)
+        index = cells + np.arange(0, words.shape[1] * CELLS, CELLS)
+        found = self._table.take(index, axis=0, mode="clip")
         numbers = (words & _FRACTION).astype(np.float64)
         numbers *= 2.0**-20
-        numbers *= self._rise.take(index)
-        numbers += self._left.take(index)
+        numbers *= found[..., 1]
+        numbers += found[..., 0]
         return Values(cells, numbers)
 
     def _normal_values(self, words: Words, center: Floats | None, spread: Floats | None) -> Floats:

@@ -241,7 +241,7 @@ def _truncated_normal(values: Floats, low: float, high: float, n: int) -> Floats
     if low == high or sd <= 1e-12 * max(abs(low), abs(high), 1e-300):
         return np.full(n + 1, np.clip(mean, low, high))
     a, b = ndtr((np.array([low, high]) - mean) / sd)
-    return np.clip(mean + sd * ndtri(a + (b - a) * np.arange(n + 1) / n), low, high)
+    return np.asarray(np.clip(mean + sd * ndtri(a + (b - a) * np.arange(n + 1) / n), low, high))
 
 
 def _missing(column: str) -> Part:

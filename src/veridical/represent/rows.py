@@ -167,19 +167,20 @@ class Row:
         )
         if tilt:
             assert isinstance(kernel, Gaussian)
-            near = self._draw_near(kernel, net(len(self.background.columns), seed, start, stop))
-            return near if start else self._with_instance(near)
+            return self._draw_near(kernel, net(len(self.background.columns), seed, start, stop), start == 0)
         return self.place(self.background.draw(seed, start, stop), kernel, with_instance=start == 0)
 
     def place(self, values: Values, kernel: Kernel, with_instance: bool) -> Sample:
         """Samples of the background as this row sees them."""
-        designs = self._designs(values)
-        gaps = 1 - designs
+        designs = self._designs(values, with_instance)
+        drawn, is_normal = designs[int(with_instance) :], self.background.is_normal
+        squares = (~is_normal).sum() - drawn @ np.where(is_normal, 0.0, 1.0)
         if self.background.normal:
-            gaps[:, self.background.is_normal] += (self.placed.normal[self.i] - 1)[self.background.is_normal]
-        distances = np.sqrt(np.einsum("ij,ij->i", gaps, gaps) / gaps.shape[1])
-        sample = Sample(designs, kernel(distances), values, Design(self._shares(), net=True))
-        return self._with_instance(sample) if with_instance else sample
+            squares += np.sum((drawn - self.placed.normal[self.i])[:, is_normal] ** 2, axis=1)
+        weights = kernel(np.sqrt(squares / drawn.shape[1]))
+        if with_instance:
+            weights = np.append(0.0, weights)
+        return Sample(designs, weights, values, Design(self._shares(), net=True))
 
     def enumerate(self, kernel: Kernel, limit: int) -> Sample | None:
         """Every combination of levels, if the parts have few enough of them and none is a number."""
@@ -191,10 +192,9 @@ class Row:
         share = np.ones(len(cells))
         for j, column in enumerate(columns):
             share *= np.diff(column.cumulative, prepend=0.0)[cells[:, j]]
-        sample = self.place(Values(cells, np.zeros(cells.shape)), kernel, with_instance=False)
-        return self._with_instance(
-            Sample(sample.designs, sample.weights * share, sample.values, Design(self._shares(), exact=True))
-        )
+        sample = self.place(Values(cells, np.zeros(cells.shape)), kernel, with_instance=True)
+        weights = sample.weights * np.append(0.0, share)
+        return Sample(sample.designs, weights, sample.values, Design(self._shares(), exact=True))
 
     def realize(self, sample: Sample) -> Any:
         """Rows with the schema of the background; the instance itself comes through untouched."""
@@ -203,7 +203,7 @@ class Row:
         with_instance = len(sample.designs) > len(values.cells)
         return self.background.schema.stack(self.row, table) if with_instance else table
 
-    def _draw_near(self, kernel: Gaussian, words: Words) -> Sample:
+    def _draw_near(self, kernel: Gaussian, words: Words, with_instance: bool) -> Sample:
         """Samples from the law times the kernel itself: all weigh the same, however narrow it is."""
         s = self._scale(kernel)
         share, far, is_normal = self._shares(), np.exp(-0.5 / s), self.background.is_normal
@@ -220,7 +220,9 @@ class Row:
             center=center if gaussian else None,
             spread=spread if gaussian else None,
         )
-        return Sample(self._designs(values), np.full(len(words), np.prod(mass)), values, design)
+        weights = np.full(with_instance + len(words), np.prod(mass))
+        weights[:with_instance] = 0.0
+        return Sample(self._designs(values, with_instance), weights, values, design)
 
     def _bend(self, words: Words, near: Floats) -> Words:
         """Move uniform words so that the row's own cells get the share ``near`` of each part."""
@@ -239,18 +241,19 @@ class Row:
         moved = (np.clip(bent, 0, 1 - 2.0**-32) * 2.0**32).astype(np.uint32)
         return np.where(self.background.is_normal, words, moved)
 
-    def _designs(self, values: Values) -> Floats:
-        low, high = self.placed.low[self.i], self.placed.high[self.i]
-        designs = ((values.cells >= low) & (values.cells < high)).astype(np.float64)
+    def _designs(self, values: Values, with_instance: bool) -> Floats:
+        """1 where a sample keeps a part, or the number a part stands for; the instance first if wanted."""
+        first, is_normal = int(with_instance), self.background.is_normal
+        cells = values.cells
+        kept = cells >= self.placed.low[self.i].astype(cells.dtype)
+        kept &= cells < self.placed.high[self.i].astype(cells.dtype)
+        designs = np.empty((first + len(kept), kept.shape[1]))
+        designs[first:] = kept
         if self.background.normal:
-            is_normal = self.background.is_normal
-            designs[:, is_normal] = values.numbers[:, is_normal]
+            designs[first:, is_normal] = values.numbers[:, is_normal]
+        if with_instance:
+            designs[0] = np.where(is_normal, self.placed.normal[self.i], 1.0)
         return designs
-
-    def _with_instance(self, sample: Sample) -> Sample:
-        own = np.where(self.background.is_normal, self.placed.normal[self.i], 1.0)
-        designs = np.concatenate([own[None, :], sample.designs])
-        return Sample(designs, np.append(0.0, sample.weights), sample.values, sample.design)
 
     def _shares(self) -> Floats:
         return self.background.shares(self.placed, self.i)

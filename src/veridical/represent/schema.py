@@ -130,9 +130,10 @@ class Schema:
             X = pd.DataFrame(table, columns=self.labels)
         self._check_labels(X.columns)
         assert self.labels is not None
-        X = X[self.labels]
-        if tuple(X.dtypes) == self.dtypes:
-            return X
+        ordered: pd.DataFrame = X[self.labels]
+        if tuple(ordered.dtypes) == self.dtypes:
+            return ordered
+        X = ordered
         cast = {c: _series(X[c], t, str(c)) for c, t in zip(self.labels, self.dtypes, strict=True)}
         return pd.DataFrame(cast, columns=self.labels)
 
