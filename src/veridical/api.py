@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,15 +86,11 @@ def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str,
     """Make an explanation again from its recipe: the same model, background and row give the same bits."""
     try:
         method = restore(recipe["method"], SETTINGS)
-        seed = np.random.SeedSequence(
-            recipe["rng"]["entropy"], spawn_key=tuple(recipe["rng"]["spawn_key"])
-        )
+        seed = np.random.SeedSequence(recipe["rng"]["entropy"], spawn_key=tuple(recipe["rng"]["spawn_key"]))
         target = recipe["target"]
     except (KeyError, TypeError) as cause:
         raise InputError("this is not the recipe of an explanation: pass why.recipe") from cause
-    found: tuple[Explanation, ...] = method(
-        _model(predict, None), _representer(represent)(x), [target], seed
-    )
+    found: tuple[Explanation, ...] = method(_model(predict, None), _representer(represent)(x), [target], seed)
     return found[0]
 
 

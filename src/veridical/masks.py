@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtri
 from scipy.stats import qmc
 
 from veridical.errors import InputError
@@ -15,6 +15,7 @@ from veridical.records import Design, Floats, Kernel, Seed
 
 Words = npt.NDArray[np.uint32]
 
+REMEMBERED = 2**18  # numbers; larger nets are made anew each time
 LARGEST_NET = 21201  # dimensions for which Sobol direction numbers are tabulated
 
 
@@ -66,6 +67,31 @@ def net(d: int, seed: Seed, start: int, stop: int) -> Words:
         return independent
     shift = generator(seed, 0).integers(0, 2**32, d, dtype=np.uint32)
     return _sobol(d, start, stop) ^ shift
+
+
+def normal_net(d: int, seed: Seed, start: int, stop: int) -> Floats:
+    """The same net as standard normal numbers; small ones are kept for the next explanation."""
+    if (stop - start) * d > REMEMBERED:
+        return normal_quantiles(net(d, seed, start, stop))
+    return _normal_net(d, seed.entropy, seed.spawn_key, start, stop)
+
+
+@lru_cache(maxsize=8)
+def _normal_net(d: int, entropy: int, spawn_key: tuple[int, ...], start: int, stop: int) -> Floats:
+    quantiles = normal_quantiles(net(d, np.random.SeedSequence(entropy, spawn_key=spawn_key), start, stop))
+    quantiles.flags.writeable = False
+    return quantiles
+
+
+def normal_quantiles(words: Words, ends: Floats | None = None) -> Floats:
+    """Uniform words as standard normal numbers; of a cut normal, between the quantiles ``ends`` (2, d)."""
+    uniform: Floats = np.multiply(words, 2.0**-32, dtype=np.float64)
+    uniform += 2.0**-33
+    if ends is not None:
+        uniform *= ends[1] - ends[0]
+        uniform += ends[0]
+    quantiles: Floats = ndtri(uniform, out=uniform)
+    return quantiles
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,7 @@ class Model:
         if n <= BATCH:
             return self._ask(inputs, n, first)
         pieces = [slice(start, min(start + BATCH, n)) for start in range(0, n, BATCH)]
-        return np.concatenate(
-            [self._ask(rows_of(inputs, p), p.stop - p.start, first + p.start) for p in pieces]
-        )
+        return np.concatenate([self._ask(rows_of(inputs, p), p.stop - p.start, first + p.start) for p in pieces])
 
     def _ask(self, inputs: Any, n: int, first: int) -> Floats:
         try:

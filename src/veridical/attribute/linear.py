@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -14,7 +14,7 @@ from veridical.records import Bools, Design, Fit, Floats, Neighborhood
 LEAST = 5.0  # a part must change, and stay, in about this many samples before it gets a weight
 KNOTS = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
 BLOCKS = 8
-FOLDS = 5
+AT_ONCE = 2048
 
 
 @dataclass(frozen=True)
@@ -38,25 +38,23 @@ class Linear:
         shift = float(w @ y / w.sum()) if self.offset is None else self.offset(y, w)
         Z = near.designs[1:] if live.all() else near.designs[1:, live]
         d, root = Z.shape[1], np.sqrt(w)
-        # Columns: the parts, then 1 for a fitted intercept, then control variates; rows scaled by root.
-        A = np.empty((len(y), d + (self.offset is None)))
-        np.multiply(Z, root[:, None], out=A[:, :d])
-        A[:, d:] = root[:, None]
-        t = root * (y - shift)
-        gram, moment, keep = A.T @ A, A.T @ t, np.arange(d)
+        problem = Problem(Z, root, root * (y - shift), near.design, self.offset is None)
+        gram, moment, keep = *problem.gram(), np.arange(d)
         if select is not None and k is not None and k < d:
             keep = select(*_without_intercept(gram, moment, d), k)
             kept = np.append(keep, np.arange(d, len(gram)))
-            A, gram, moment = A[:, kept], gram[np.ix_(kept, kept)], moment[kept]
+            problem = replace(problem, Z=Z[:, keep])
+            gram, moment = gram[np.ix_(kept, kept)], moment[kept]
         elif near.design.center is not None and self.offset is None and len(y) >= 4 * d:
-            A, gram, moment = _append(A, t, gram, moment, index_columns(A, t, gram, moment, near.design))
+            problem = replace(problem, controls=index_columns(problem, gram, moment))
+            gram, moment = problem.gram()
         penalty = np.full(len(gram), 1e-10 * np.trace(gram) / len(gram))
         penalty[: len(keep)] += self.ridge
-        if len(gram) > d + 1:
+        if problem.controls is not None:
             penalty[d + 1 :] = 0.02 * np.diag(gram)[d + 1 :]
-        found = solve(A, t, np.linalg.inv(gram + np.diag(penalty)), moment, near.design, len(keep))
+        found = problem.solve(np.asarray(np.linalg.inv(gram + np.diag(penalty)), np.float64), moment)
         intercept = shift + (float(found.weights[len(keep)]) if self.offset is None else 0.0)
-        return _fit(near, live, keep, found, intercept, float(t @ t))
+        return _fit(near, live, keep, found, intercept, float(problem.t @ problem.t))
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,67 +66,124 @@ class Solved:
     left_out: float
 
 
-def solve(A: Floats, t: Floats, inverse: Floats, moment: Floats, design: Design, d: int) -> Solved:
-    """Least squares with HC3 errors of the first d weights, and leave-one-out residuals of the surrogate.
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Least squares over rows scaled by the roots of their weights, worked on a block of rows at a time.
 
-    Columns after the intercept are control variates: they change the error of the weights, not their
-    meaning, and are no part of the surrogate. A sample of a net pulls the fit less than its leverage says, by
-    the same factor by which its error is smaller.
+    The columns are the parts, 1 if the intercept is fitted, and control variates: those change the error of
+    the weights, not their meaning, and are no part of the surrogate.
     """
-    weights = inverse @ moment
-    residual = t - A @ weights
-    plain = residual if len(weights) <= d + 1 else t - A[:, : d + 1] @ weights[: d + 1]
-    if design.exact:
-        return Solved(weights, np.zeros((d, d)), float(plain @ plain))
-    T = A @ inverse
-    leverage = np.einsum("ij,ij->i", T, A)
-    room = 1 / (1 - np.minimum(leverage, 0.99))
-    scores = T[:, :d]
-    scores *= (residual * room)[:, None]
-    covariance, steady = _covariance(scores, design)
-    plain = plain * (1 + steady * (room - 1))
-    return Solved(weights, covariance, float(plain @ plain))
+
+    Z: Floats  # (n, d)
+    root: Floats  # (n,)
+    t: Floats  # (n,), outputs, scaled already
+    design: Design
+    intercept: bool
+    controls: Floats | None = None  # (n, c)
+
+    @property
+    def blocks(self) -> list[slice]:
+        """Consecutive rows, clusters kept whole: eight blocks, as far as there are rows."""
+        n, cluster = self.Z.shape[0], self.design.cluster
+        length = -(-n // (BLOCKS * cluster)) * cluster
+        return [slice(a, min(a + length, n)) for a in range(0, n, length)]
+
+    @property
+    def pieces(self) -> list[slice]:
+        """Rows to work on at once: a block where there are many, to stay in the cache."""
+        n = self.Z.shape[0]
+        return self.blocks if n > AT_ONCE else [slice(0, n)]
+
+    def rows(self, piece: slice) -> Floats:
+        """Scaled rows, all columns."""
+        Z, root = self.Z[piece], self.root[piece, None]
+        d, fitted = Z.shape[1], int(self.intercept)
+        extra = 0 if self.controls is None else self.controls.shape[1]
+        A = np.empty((len(Z), d + fitted + extra))
+        np.multiply(Z, root, out=A[:, :d])
+        A[:, d : d + fitted] = root
+        if self.controls is not None:
+            np.multiply(self.controls[piece], root, out=A[:, d + fitted :])
+        return A
+
+    def gram(self) -> tuple[Floats, Floats]:
+        """Gram matrix of the columns, and their product with the outputs."""
+        first, *more = self.pieces
+        A = self.rows(first)
+        gram, moment = A.T @ A, A.T @ self.t[first]
+        for piece in more:
+            A = self.rows(piece)
+            gram += A.T @ A
+            moment += A.T @ self.t[piece]
+        return gram, moment
+
+    def solve(self, inverse: Floats, moment: Floats) -> Solved:
+        """Weights with HC3 errors by clusters, deflated for a net, and leave-one-out residuals.
+
+        A sample of a net pulls the fit less than its leverage says, by the same factor by which the error of
+        the weights is smaller; that factor compares the sums of blocks with what independent samples give.
+        """
+        d, weights = self.Z.shape[1], inverse @ moment
+        surrogate = d + self.intercept
+        covariance, sums = np.zeros((d, d)), []
+        plain, room = np.empty(len(self.t)), np.empty(len(self.t))
+        for piece in self.pieces:
+            A, t = self.rows(piece), self.t[piece]
+            residual = t - A @ weights
+            whole = len(weights) == surrogate
+            plain[piece] = residual if whole else t - A[:, :surrogate] @ weights[:surrogate]
+            if self.design.exact:
+                continue
+            T = A @ inverse
+            room[piece] = 1 / (1 - np.minimum(np.einsum("ij,ij->i", T, A), 0.99))
+            scores = T[:, :d]
+            scores *= (residual * room[piece])[:, None]
+            if self.design.cluster > 1:
+                scores = np.add.reduceat(scores, np.arange(0, len(scores), self.design.cluster), axis=0)
+            covariance += scores.T @ scores
+            per_block = -(-len(scores) // (1 if len(self.pieces) > 1 else BLOCKS))
+            sums += [np.ones(len(b)) @ b for b in _cut(scores, per_block)]
+        if self.design.exact:
+            return Solved(weights, covariance, float(plain @ plain))
+        steady = _steadiness(np.array(sums), covariance) if self.design.net else 1.0
+        plain *= 1 + steady * (room - 1)
+        return Solved(weights, covariance * steady, float(plain @ plain))
 
 
-def _covariance(scores: Floats, design: Design) -> tuple[Floats, float]:
-    """Sum of squared scores, over clusters, deflated for a net; and by how much it was deflated."""
-    if design.cluster > 1:
-        scores = np.add.reduceat(scores, np.arange(0, len(scores), design.cluster), axis=0)
-    covariance = scores.T @ scores
-    if not design.net or len(scores) < 16 * BLOCKS:
-        return covariance, 1.0
-    # A net is steadier than independent samples: compare the sums of consecutive blocks.
-    length = -(-len(scores) // BLOCKS)
-    sums = np.stack([np.ones(len(b)) @ b for b in (scores[i * length : (i + 1) * length] for i in range(BLOCKS))])
-    sums -= sums.mean(axis=0)
-    between = float(np.sum(sums**2)) * BLOCKS / (BLOCKS - 1)
-    steady = min(1.0, between / max(float(np.trace(covariance)), 1e-300))
-    return covariance * steady, steady
+def _steadiness(sums: Floats, covariance: Floats) -> float:
+    """Variance of a net against that of independent samples, at most 1, from the sums of its blocks."""
+    if len(sums) < BLOCKS:
+        return 1.0
+    between = float(np.sum((sums - sums.mean(axis=0)) ** 2)) * len(sums) / (len(sums) - 1)
+    return min(1.0, between / max(float(np.trace(covariance)), 1e-300))
 
 
-def index_columns(A: Floats, t: Floats, gram: Floats, moment: Floats, design: Design) -> Floats:
+def _cut(rows: Floats, length: int) -> list[Floats]:
+    return [rows[a : a + length] for a in range(0, len(rows), length)]
+
+
+def index_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
     """Index control variates: hinges of the direction that is being explained, (n, 5).
 
     Most of what a linear fit leaves over of a saturating model is a function of the fitted sum itself. The
     hinges are made orthogonal to 1 and the designs under their normal law, in closed form, so that adding them
-    leaves the estimate's meaning alone; each fold's direction comes from the other folds. All samples weigh
-    the same here, and the last column of A is their common root weight.
+    leaves the estimate's meaning alone; each block's direction comes from the other blocks.
     """
-    assert design.center is not None
-    assert design.spread is not None
-    n, d = len(A), A.shape[1] - 1
-    cuts = np.linspace(0, n, FOLDS + 1).astype(int)
+    center, spread = problem.design.center, problem.design.spread
+    assert center is not None
+    assert spread is not None
+    n, d = problem.Z.shape
     index = np.empty(n)
-    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
-        fold = A[start:stop]
-        rest, right = _without_intercept(gram - fold.T @ fold, moment - fold.T @ t[start:stop], d)
+    for block in problem.blocks:
+        A = problem.rows(block)
+        rest, right = _without_intercept(gram - A.T @ A, moment - A.T @ problem.t[block], d)
         rest[np.diag_indices(d)] += 1e-4 * np.trace(rest) / d
         b = np.linalg.solve(rest, right)
-        b /= max(float(np.linalg.norm(design.spread * b)), 1e-300)
-        index[start:stop] = fold[:, :d] @ b / A[0, d] - design.center @ b
+        b /= max(float(np.linalg.norm(spread * b)), 1e-300)
+        index[block] = problem.Z[block] @ b - center @ b
     density, above = np.exp(-0.5 * KNOTS**2) / np.sqrt(2 * np.pi), ndtr(-KNOTS)
-    columns: Floats = np.maximum(index[:, None] - KNOTS, 0) - above * index[:, None] - (density - KNOTS * above)
-    columns *= A[0, d]
+    columns: Floats = np.maximum(index[:, None] - KNOTS, 0) - above * index[:, None]
+    columns -= density - KNOTS * above
     return columns
 
 
@@ -147,16 +202,7 @@ def _without_intercept(gram: Floats, moment: Floats, d: int) -> tuple[Floats, Fl
     return gram[:d, :d] - np.outer(one, one) / gram[d, d], moment[:d] - one * (moment[d] / gram[d, d])
 
 
-def _append(A: Floats, t: Floats, gram: Floats, moment: Floats, extra: Floats) -> tuple[Floats, Floats, Floats]:
-    """A least-squares problem with more columns."""
-    cross = A.T @ extra
-    wider = np.block([[gram, cross], [cross.T, extra.T @ extra]])
-    return np.concatenate([A, extra], axis=1), wider, np.append(moment, extra.T @ t)
-
-
-def _fit(
-    near: Neighborhood, live: Bools, keep: Indices, found: Solved, intercept: float, total: float
-) -> Fit:
+def _fit(near: Neighborhood, live: Bools, keep: Indices, found: Solved, intercept: float, total: float) -> Fit:
     """The solution over all parts; a part that was not measured has infinite variance."""
     d = len(live)
     weights, covariance = found.weights[: len(keep)], found.covariance

@@ -56,9 +56,7 @@ class Tree:
         tree = DecisionTreeRegressor(max_depth=self.max_depth, min_samples_leaf=5, random_state=0)
         return tree.fit(Z, y, sample_weight=w)
 
-    def _spread(
-        self, Z: Floats, y: Floats, w: Floats, x: Floats, clusters: npt.NDArray[np.intp]
-    ) -> Floats:
+    def _spread(self, Z: Floats, y: Floats, w: Floats, x: Floats, clusters: npt.NDArray[np.intp]) -> Floats:
         """Covariance of the weights over trees grown on resampled clusters."""
         rng = np.random.default_rng(0)
         drawn = []

@@ -167,7 +167,7 @@ def _explanation(e: Explanation) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    kind, mark, words = ("yes", "✓", "Believe it") if verdict.passed else ("no", "✗", "Do not believe it")
+    kind, mark, words = ("yes", "✓", "Believe it") if verdict.passed else ("no", "✗", "Read with care")
     return (
         f'<div class="vd-verdict vd-{kind}"><span class="vd-mark" aria-hidden="true">{mark}</span>'
         f"<p><strong>{words}</strong>{escape(verdict.sentence, 800)}</p></div>"
@@ -295,7 +295,7 @@ def _summary(d: Digest) -> str:
 
 
 def _detail(row: int, e: Explanation) -> str:
-    kind, mark, words = ("yes", "✓", "believe") if e.verdict.passed else ("no", "✗", "do not believe")
+    kind, mark, words = ("yes", "✓", "believe") if e.verdict.passed else ("no", "✗", "with care")
     top = ", ".join(plain(name, 30) for name, _ in e.top(3)) or "no part has any weight"
     return (
         f'<details><summary class="vd-{kind}"><span class="vd-mark" role="img" aria-label="{words}">{mark}'

@@ -58,7 +58,7 @@ def _whiskers(ax: Any, e: Explanation, chosen: list[int]) -> None:
 
 def _caption(ax: Any, e: Explanation) -> None:
     """The verdict and what was not measured, below the axis."""
-    mark = "Believe it" if e.verdict.passed else "Do not believe it"
+    mark = "Believe it" if e.verdict.passed else "Read with care"
     sentences = [f"{mark}: {plain(e.verdict.sentence, 400)}", unmeasured_words(e)]
     text = "\n".join(textwrap.fill(s[0].upper() + s[1:], 72) for s in sentences if s)
     ax.annotate(

@@ -46,7 +46,7 @@ def picture(explanation: Explanation, k: int = 10, width: int = 80) -> str:
         left = np.count_nonzero(e.weights) - len(chosen)
         lines += [f"and {left} smaller parts"] if left > 0 else []
         lines += evidence(e)
-    mark = "believe it" if e.verdict.passed else "do not believe it"
+    mark = "believe it" if e.verdict.passed else "read with care"
     lines += [f"{mark}: {plain(e.verdict.sentence, 1000)}", *(f"note: {plain(n, 500)}" for n in e.notes)]
     return "\n".join(chain.from_iterable(_wrap(line, width) for line in lines))
 

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from veridical.errors import InputError
-from veridical.masks import Words, net
+from veridical.masks import Words, net, normal_net, normal_quantiles
 from veridical.records import Bools, Floats, Part, Seed
 from veridical.represent.columns import CELLS, Binned, Coded, Normal, as_numbers, hot_codes, never_missing
 from veridical.represent.schema import Schema
 
 Cells = npt.NDArray[np.signedinteger[Any]]  # 16 bits where that is enough
 
+_NO_CELLS: Cells = np.empty((0, 0), np.int16)
 _FRACTION = np.uint32(2**20 - 1)  # 32 bits: 12 name one of 4096 cells, 20 the place inside it
 
 
@@ -26,7 +27,7 @@ _FRACTION = np.uint32(2**20 - 1)  # 32 bits: 12 name one of 4096 cells, 20 the p
 class Values:
     """Samples of all parts: the cell each fell into, and the number it stands for."""
 
-    cells: Cells  # (n, d)
+    cells: Cells  # (n, d); without rows where all parts are normal
     numbers: Floats  # (n, d): value of a binned part, standard units of a normal one
 
 
@@ -38,6 +39,17 @@ class Placed:
     high: Cells  # (n, d), exclusive
     states: Cells  # (n, d), for the names
     normal: Floats  # (n, d) standard units of normal parts, else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Tilt:
+    """How the law is moved towards an instance, so that samples near it are drawn more often."""
+
+    near: Floats  # (d,) share that the instance's own cells get
+    begin: Floats  # (d,) where those cells begin on [0, 1], before the move
+    end: Floats  # (d,)
+    center: Floats  # (d,) of normal parts
+    spread: Floats  # (d,)
 
 
 class Background:
@@ -58,8 +70,8 @@ class Background:
         self._bounds = _pad([c.bounds for c in binned], 0).astype(np.int32)
         normals = [c for c in columns if isinstance(c, Normal)]
         self._means, self._sds = np.array([c.mean for c in normals]), np.array([c.sd for c in normals])
-        self._ends = ndtr(np.array([[c.low, c.high] for c in normals]).reshape(-1, 2).T)
-        self.cut = bool(normals) and not np.array_equal(self._ends, np.repeat([[0.0], [1.0]], len(normals), 1))
+        self._limits = np.array([[c.low, c.high] for c in normals]).reshape(-1, 2).T  # (2, normals)
+        self.cut = bool(np.isfinite(self._limits).any())
         held = set(range(len(schema.names)))
         for c in columns:
             held -= set(c.positions if isinstance(c, Coded) else (c.position,))
@@ -67,16 +79,18 @@ class Background:
         self._all_binned = len(self.binned) == d
         self._plain = schema.plain is not None and not self.coded
 
-    def draw(self, seed: Seed, start: int, stop: int) -> Values:
-        """Samples start..stop of the law of the background, the same for every instance."""
-        return self.values(net(len(self.columns), seed, start, stop))
-
-    def values(self, words: Words, center: Floats | None = None, spread: Floats | None = None) -> Values:
-        """Uniform 32-bit words to samples; center and spread move the normal parts."""
+    def draw(self, seed: Seed, start: int, stop: int, tilt: Tilt | None = None) -> Values:
+        """Samples start..stop of the law of the background, or of the law moved towards an instance."""
+        d = len(self.columns)
+        if self.is_normal.all() and not self.cut:
+            z = normal_net(d, seed, start, stop)
+            return Values(_NO_CELLS, z if tilt is None else z * tilt.spread + tilt.center)
+        words = net(d, seed, start, stop)
+        if tilt is not None:
+            words = np.where(self.is_normal, words, _bent(words, tilt))
         if self._all_binned:
             return self._binned_values(words)
-        cells = np.zeros(words.shape, np.int32)
-        numbers = np.zeros(words.shape)
+        cells, numbers = np.zeros(words.shape, np.int32), np.zeros(words.shape)
         if self.binned:
             part = self._binned_values(words[:, self.binned])
             cells[:, self.binned], numbers[:, self.binned] = part.cells, part.numbers
@@ -85,38 +99,26 @@ class Background:
             assert isinstance(column, Coded)
             cells[:, j] = np.searchsorted(column.cumulative, words[:, j] * 2.0**-32, side="right")
         if self.normal:
-            numbers[:, self.normal] = self._normal_values(words[:, self.normal], center, spread)
+            numbers[:, self.normal] = self._normal_values(words[:, self.normal], tilt)
         return Values(cells, numbers)
+
+    def _normal_values(self, words: Words, tilt: Tilt | None) -> Floats:
+        center, spread = (0.0, 1.0) if tilt is None else (tilt.center[self.normal], tilt.spread[self.normal])
+        ends = ndtr((self._limits - center) / spread) if self.cut else None
+        return normal_quantiles(words, ends) * spread + center
 
     def _binned_values(self, words: Words) -> Values:
-        """Table look-up with linear interpolation inside a cell."""
-        cells = (words >> np.uint32(20)).astype(np.int16)
-        index = cells + np.arange(0, words.shape[1] * CELLS, CELLS)
-        found = self._table.take(index, axis=0, mode="clip")
-        numbers = (words & _FRACTION).astype(np.float64)
-        numbers *= 2.0**-20
-        numbers *= found[..., 1]
-        numbers += found[..., 0]
+        """Table look-up with linear interpolation inside a cell; a few rows at a time stay in the cache."""
+        cells, numbers = np.empty(words.shape, np.int16), np.empty(words.shape)
+        offsets = np.arange(0, words.shape[1] * CELLS, CELLS)
+        for piece in (slice(a, a + 1024) for a in range(0, len(words), 1024)):
+            cells[piece] = words[piece] >> np.uint32(20)
+            found = self._table.take(cells[piece] + offsets, axis=0, mode="clip")
+            inside = numbers[piece]
+            np.multiply(words[piece] & _FRACTION, 2.0**-20, out=inside)
+            inside *= found[..., 1]
+            inside += found[..., 0]
         return Values(cells, numbers)
-
-    def _normal_values(self, words: Words, center: Floats | None, spread: Floats | None) -> Floats:
-        uniform = words * 2.0**-32
-        uniform += 2.0**-33
-        if not self.cut:
-            z: Floats = ndtri(uniform, out=uniform)
-        else:
-            a, b = self._ends if center is None else self.tilted_ends(center, spread)
-            z = ndtri(a + uniform * (b - a))
-        if center is not None:
-            z *= spread
-            z += center
-        return z
-
-    def tilted_ends(self, center: Floats, spread: Floats | None) -> Floats:
-        """Probability below each end of the valid range, (2, normals), under a moved normal."""
-        limits = np.array([[c.low, c.high] for c in self.columns if isinstance(c, Normal)]).T
-        ends: Floats = ndtr((limits - center) / spread)
-        return ends
 
     def place(self, table: Any) -> Placed:
         """Where the rows of a checked table are among the cells."""
@@ -127,7 +129,10 @@ class Background:
             state = self._binned_states(table)
             each = np.arange(len(self.binned))
             states[:, self.binned] = state
-            low[:, self.binned], high[:, self.binned] = self._bounds[each, state], self._bounds[each, state + 1]
+            low[:, self.binned], high[:, self.binned] = (
+                self._bounds[each, state],
+                self._bounds[each, state + 1],
+            )
         for j in self.coded:
             column = self.columns[j]
             assert isinstance(column, Coded)
@@ -137,8 +142,7 @@ class Background:
             columns = [c for c in self.columns if isinstance(c, Normal)]
             numbers = self._numbers(table, columns)
             if np.isnan(numbers).any():
-                column = columns[int(np.argmax(np.isnan(numbers).any(axis=0)))].column
-                raise InputError(never_missing(column))
+                raise InputError(never_missing(columns[int(np.argmax(np.isnan(numbers).any(axis=0)))].column))
             normal[:, self.normal] = (numbers - self._means) / self._sds
         return Placed(low, high, states, normal)
 
@@ -174,7 +178,7 @@ class Background:
 
     def realize(self, values: Values, row: Any = None) -> Any:
         """Samples as a table; columns that are no part, and a first row if wanted, come from ``row``."""
-        n = len(values.cells)
+        n = len(values.numbers)
         if self._plain and (row is None) <= (not self.held):
             return self._realize_plain(values, row)
         columns: list[Any] = [None] * len(self.schema.names)
@@ -197,7 +201,11 @@ class Background:
         """All columns are floats of one type: fill one block."""
         if self._all_binned and not self.held:
             return self.schema.build_plain(values.numbers)
-        block = np.empty((len(values.cells), len(self.schema.names)))
+        block = np.empty((len(values.numbers), len(self.schema.names)))
+        if self.is_normal.all() and not self.held:
+            np.multiply(values.numbers, self._sds, out=block)
+            block += self._means
+            return self.schema.build_plain(block)
         for j, column in enumerate(self.columns):
             assert not isinstance(column, Coded)
             block[:, column.position] = self._number(values, j)
@@ -230,7 +238,7 @@ class Background:
     def shares(self, placed: Placed, i: int) -> Floats:
         """Probability that a sample keeps each part of row i; nan for normal parts."""
         low, high = placed.low[i], placed.high[i]
-        shares = (high - low) / CELLS
+        shares: Floats = (high - low) / CELLS
         for j in self.coded:
             shares[j] = np.diff(self.interval(j, low[j], high[j]))[0]
         shares[self.is_normal] = np.nan
@@ -242,6 +250,20 @@ class Background:
         if isinstance(column, Coded):
             return np.append(0.0, column.cumulative)[[low, high]]
         return np.array([low, high]) / CELLS
+
+
+def _bent(words: Words, tilt: Tilt) -> Words:
+    """Uniform words moved so that the own cells of each part get their new share."""
+    own = tilt.end - tilt.begin
+    rest = (1 - tilt.near) / np.maximum(1 - own, 1e-300)  # how the other cells shrink or grow
+    first = tilt.begin * rest
+    u = words * 2.0**-32
+    inside = tilt.begin + (u - first) * (own / np.maximum(tilt.near, 1e-300))
+    before = u / np.maximum(rest, 1e-300)
+    after = (u - tilt.near) / np.maximum(rest, 1e-300) + own
+    moved = np.where(u < first, before, np.where(u < first + tilt.near, inside, after))
+    bent: Words = (np.clip(moved, 0, 1 - 2.0**-32) * 2.0**32).astype(np.uint32)
+    return bent
 
 
 def _pad(rows: Sequence[npt.NDArray[Any]], fill: float) -> npt.NDArray[Any]:

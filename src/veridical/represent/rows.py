@@ -12,9 +12,9 @@ import pandas as pd
 from scipy.sparse import issparse
 
 from veridical.errors import InputError
-from veridical.masks import Gaussian, Words, net
+from veridical.masks import Gaussian
 from veridical.records import Design, Floats, Instances, Kernel, Part, Representation, Sample, Seed
-from veridical.represent.background import Background, Placed, Values
+from veridical.represent.background import Background, Placed, Tilt, Values
 from veridical.represent.columns import Coded
 from veridical.represent.discretize import Discretizer, Quantiles
 from veridical.represent.learn import learn
@@ -117,8 +117,7 @@ class TableRows:
     def batch(self, start: int, stop: int) -> list[Representation]:
         placed = self.background.place(self.inputs(start, stop))
         return [
-            Row(self.background, self.inputs(i, i + 1), placed, i - start, self.notes)
-            for i in range(start, stop)
+            Row(self.background, self.inputs(i, i + 1), placed, i - start, self.notes) for i in range(start, stop)
         ]
 
 
@@ -162,12 +161,10 @@ class Row:
 
     def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
         """Samples of the background, weighted by proximity; or samples drawn near the row, where that pays."""
-        tilt = isinstance(kernel, Gaussian) and (
-            bool(self.background.normal) or self.efficiency(kernel) < STEADY
-        )
+        tilt = isinstance(kernel, Gaussian) and (bool(self.background.normal) or self.efficiency(kernel) < STEADY)
         if tilt:
             assert isinstance(kernel, Gaussian)
-            return self._draw_near(kernel, net(len(self.background.columns), seed, start, stop), start == 0)
+            return self._draw_near(kernel, seed, start, stop)
         return self.place(self.background.draw(seed, start, stop), kernel, with_instance=start == 0)
 
     def place(self, values: Values, kernel: Kernel, with_instance: bool) -> Sample:
@@ -200,57 +197,41 @@ class Row:
         """Rows with the schema of the background; the instance itself comes through untouched."""
         values: Values = sample.values
         table = self.background.realize(values, self.row)
-        with_instance = len(sample.designs) > len(values.cells)
+        with_instance = len(sample.designs) > len(values.numbers)
         return self.background.schema.stack(self.row, table) if with_instance else table
 
-    def _draw_near(self, kernel: Gaussian, words: Words, with_instance: bool) -> Sample:
+    def _draw_near(self, kernel: Gaussian, seed: Seed, start: int, stop: int) -> Sample:
         """Samples from the law times the kernel itself: all weigh the same, however narrow it is."""
-        s = self._scale(kernel)
-        share, far, is_normal = self._shares(), np.exp(-0.5 / s), self.background.is_normal
-        x = self.placed.normal[self.i]
+        s, background = self._scale(kernel), self.background
+        share, far, is_normal = self._shares(), np.exp(-0.5 / s), background.is_normal
+        x, with_instance = self.placed.normal[self.i], start == 0
         center, spread = x / (1 + s), np.full(len(x), np.sqrt(s / (1 + s)))
         near = share / (share + (1 - share) * far)
         mass = np.where(is_normal, spread * np.exp(-(x**2) / (2 + 2 * s)), share + (1 - share) * far)
-        bent = words if is_normal.all() else self._bend(words, near)
-        values = self.background.values(bent, center[is_normal], spread[is_normal])
-        gaussian = is_normal.all() and not self.background.cut
-        design = Design(
-            np.where(is_normal, np.nan, near),
-            net=True,
-            center=center if gaussian else None,
-            spread=spread if gaussian else None,
-        )
-        weights = np.full(with_instance + len(words), np.prod(mass))
+        begin, end = np.zeros(len(x)), np.ones(len(x))
+        for j in np.flatnonzero(~is_normal):
+            low, high = self.placed.low[self.i, j], self.placed.high[self.i, j]
+            begin[j], end[j] = background.interval(int(j), int(low), int(high))
+        values = background.draw(seed, start, stop, Tilt(near, begin, end, center, spread))
+        law = (center, spread) if is_normal.all() and not background.cut else (None, None)
+        weights = np.full(with_instance + stop - start, np.prod(mass))
         weights[:with_instance] = 0.0
+        design = Design(np.where(is_normal, np.nan, near), net=True, center=law[0], spread=law[1])
         return Sample(self._designs(values, with_instance), weights, values, design)
-
-    def _bend(self, words: Words, near: Floats) -> Words:
-        """Move uniform words so that the row's own cells get the share ``near`` of each part."""
-        low, high = self.placed.low[self.i], self.placed.high[self.i]
-        columns = range(len(near))
-        a, b = np.array([self.background.interval(j, low[j], high[j]) for j in columns]).T
-        out = (1 - near) / np.maximum(1 - (b - a), 1e-300)
-        begin = a * out  # where the own interval begins on the bent scale
-        u = words * 2.0**-32
-        inside = (u >= begin) & (u < begin + near)
-        bent = np.where(
-            inside,
-            a + (u - begin) * ((b - a) / np.maximum(near, 1e-300)),
-            np.where(u < begin, u, u - near) / np.maximum(out, 1e-300) + np.where(u < begin, 0.0, b - a),
-        )
-        moved = (np.clip(bent, 0, 1 - 2.0**-32) * 2.0**32).astype(np.uint32)
-        return np.where(self.background.is_normal, words, moved)
 
     def _designs(self, values: Values, with_instance: bool) -> Floats:
         """1 where a sample keeps a part, or the number a part stands for; the instance first if wanted."""
         first, is_normal = int(with_instance), self.background.is_normal
-        cells = values.cells
-        kept = cells >= self.placed.low[self.i].astype(cells.dtype)
-        kept &= cells < self.placed.high[self.i].astype(cells.dtype)
-        designs = np.empty((first + len(kept), kept.shape[1]))
-        designs[first:] = kept
-        if self.background.normal:
-            designs[first:, is_normal] = values.numbers[:, is_normal]
+        cells, shape = values.cells, values.numbers.shape
+        designs = np.empty((first + shape[0], shape[1]))
+        if is_normal.all():
+            designs[first:] = values.numbers
+        else:
+            kept = cells >= self.placed.low[self.i].astype(cells.dtype)
+            kept &= cells < self.placed.high[self.i].astype(cells.dtype)
+            designs[first:] = kept
+            if self.background.normal:
+                designs[first:, is_normal] = values.numbers[:, is_normal]
         if with_instance:
             designs[0] = np.where(is_normal, self.placed.normal[self.i], 1.0)
         return designs

@@ -70,9 +70,7 @@ class Schema:
         """One row as a table of one row."""
         if isinstance(x, pd.DataFrame) or (isinstance(x, np.ndarray) and x.ndim == 2):
             if len(x) != 1:
-                raise InputError(
-                    f"wanted one row to explain, got {len(x)}: use explain_many, or pick one row"
-                )
+                raise InputError(f"wanted one row to explain, got {len(x)}: use explain_many, or pick one row")
             return self.check_table(x)
         if self.labels is None:
             flat = _array(list(x.values()) if isinstance(x, Mapping) else x)
@@ -96,9 +94,7 @@ class Schema:
     def build(self, columns: Sequence[Any], n: int) -> Any:
         """A table with this schema out of one array a column."""
         if self.labels is not None:
-            return pd.DataFrame(
-                dict(zip(self.labels, columns, strict=True)), columns=self.labels, index=range(n)
-            )
+            return pd.DataFrame(dict(zip(self.labels, columns, strict=True)), columns=self.labels, index=range(n))
         out = np.empty((n, len(columns)), dtype=self.dtypes[0])
         for j, column in enumerate(columns):
             out[:, j] = column
@@ -144,9 +140,7 @@ class Schema:
         if missing or unknown:
             words = [f"missing: {', '.join(missing)}"] * bool(missing)
             words += [f"unknown: {', '.join(unknown)}"] * bool(unknown)
-            raise InputError(
-                f"wanted the {len(self.labels)} columns of the background; {'; '.join(words)}"
-            )
+            raise InputError(f"wanted the {len(self.labels)} columns of the background; {'; '.join(words)}")
 
     def _cast_array(self, table: Any) -> Any:
         dtype = self.dtypes[0]

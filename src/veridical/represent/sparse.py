@@ -99,7 +99,8 @@ class SparseRows:
 
 def sparse_rows(X: Any, names: Sequence[str]) -> SparseRows:
     """One or many rows, checked."""
-    matrix: Any = csr_matrix(X if issparse(X) else np.atleast_2d(np.asarray(X)), copy=True)
+    rows: Any = X if issparse(X) else np.atleast_2d(np.asarray(X))
+    matrix: Any = csr_matrix(rows, copy=True)
     if matrix.shape[1] != len(names):
         raise InputError(f"wanted rows of {len(names)} columns, as in the background; got {matrix.shape[1]}")
     if not matrix.shape[0]:
