@@ -133,7 +133,7 @@ def test_the_fragment_says_everything() -> None:
     e = made.unmeasured()
     page = Reader(html.fragment(e))
     text = page.text
-    assert "Do not believe it" in page.texts
+    assert "Read with care" in page.texts
     assert e.verdict.sentence in page.texts
     for words in ("0.93", "0.908", "12 %", "812", "2,001", "31 %", "Top 5", "Path through the tree"):
         assert words in text
@@ -219,7 +219,7 @@ def test_picture() -> None:
         "not measured, the samples hardly vary them: gill-size = narrow, cap-width is missing",
         "effective sample size 812, the model was asked about 2,001 rows",
         "path: odor = foul → gill-size = narrow → stalk-height ≤ 50.5",
-        "do not believe it: Only 12 % of what",
+        "read with care: Only 12 % of what",
         "note: The column 'veil-type' is constant",
     ):
         assert words in text
@@ -372,7 +372,7 @@ def test_bars(pyplot: Any) -> None:
     np.testing.assert_allclose(whiskers[0].get_xdata(), [0.24, 0.282])
     assert ax.get_title(loc="left") == "Target 1: model 0.93, surrogate 0.908"
     caption = " ".join(ax.texts[0].get_text().split())
-    assert caption.startswith(f"Do not believe it: {e.verdict.sentence} Not measured")
+    assert caption.startswith(f"Read with care: {e.verdict.sentence} Not measured")
     assert ax.yaxis_inverted()
 
 

@@ -11,7 +11,7 @@ from scipy.special import gammaln, ndtri
 from scipy.stats import qmc
 
 from veridical.errors import InputError
-from veridical.records import Design, Floats, Kernel, Seed
+from veridical.records import Design, Floats, Kernel, Sample, Seed
 
 Words = npt.NDArray[np.uint32]
 
@@ -110,8 +110,8 @@ class Sizes:
         share: Floats = np.exp(self.log_share) * kernel(self.distances)
         return share
 
-    def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> tuple[Floats, Floats, Design]:
-        """Masks in complement pairs, sizes stratified, with their weights (engine of text and pictures)."""
+    def sample(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
+        """Masks in complement pairs, sizes stratified; from 0 on, the full mask comes first."""
         pairs = -(-(stop - start) // 2)
         rng = generator(seed, 2, start)
         near = self.near(kernel)
@@ -120,24 +120,32 @@ class Sizes:
         sizes = np.searchsorted(np.cumsum(both / both.sum()), strata).clip(0, self.d)
         ranks = rng.random((pairs, self.d)).argsort(axis=1).argsort(axis=1)
         kept = ranks < rng.permutation(sizes)[:, None]
-        masks = np.empty((2 * pairs, self.d))
+        masks, weights = np.empty((2 * pairs, self.d)), np.empty(2 * pairs)
         masks[0::2], masks[1::2] = kept, ~kept
         s = kept.sum(axis=1)
-        weights = np.empty(2 * pairs)
-        weights[0::2], weights[1::2] = (near[s] / both[s], near[self.d - s] / both[s])
+        weights[0::2], weights[1::2] = near[s] / both[s], near[self.d - s] / both[s]
         n = stop - start
-        return masks[:n], weights[:n] * both.sum(), self._design(cluster=2)
+        found = Sample(masks[:n], weights[:n] * both.sum(), None, self._design(cluster=2))
+        return found if start else _full_first(found)
 
-    def enumerate(self, kernel: Kernel) -> tuple[Floats, Floats, Design]:
-        """All 2ᵈ masks with their exact weights."""
+    def every(self, kernel: Kernel, limit: int) -> Sample | None:
+        """The full mask, then all 2ᵈ masks with their exact weights, if there are at most ``limit``."""
+        if self.d >= 31 or 2**self.d > limit:
+            return None
         masks = all_masks(self.d)
         s = masks.sum(axis=1).astype(int)
         weights = self.near(kernel)[s] / np.exp(log_choose(self.d))[s]
-        return masks, weights, self._design(exact=True)
+        return _full_first(Sample(masks, weights, None, self._design(exact=True)))
 
     def _design(self, *, cluster: int = 1, exact: bool = False) -> Design:
         kept = float(np.exp(self.log_share) @ np.arange(self.d + 1)) / self.d
         return Design(np.full(self.d, kept), cluster=cluster, exact=exact)
+
+
+def _full_first(sample: Sample) -> Sample:
+    """The instance keeps every part; the law did not draw it, so it weighs nothing."""
+    masks = np.vstack([np.ones(sample.designs.shape[1]), sample.designs])
+    return Sample(masks, np.append(0.0, sample.weights), sample.values, sample.design)
 
 
 def log_choose(d: int) -> Floats:

@@ -139,7 +139,7 @@ def _check_range(name: str, numbers: Floats, valid: tuple[float, float] | None) 
 
 def _refined(values: Any) -> Any:
     """A column of objects that are all numbers is a column of numbers."""
-    if getattr(values, "dtype", None) == object:
+    if pd.api.types.is_object_dtype(values):
         inferred: Any = pd.Series(values).infer_objects().array
         return values if inferred.dtype == object else inferred
     return values

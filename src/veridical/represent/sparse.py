@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from veridical.errors import InputError
 from veridical.masks import Gaussian, Sizes, coins, euclidean
-from veridical.records import Design, Floats, Kernel, Part, Representation, Sample, Seed
+from veridical.records import Kernel, Part, Representation, Sample, Seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +44,10 @@ class SparseRow:
         return Gaussian(0.75)
 
     def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
-        return _sample(*self._law.draw(kernel, seed, start, stop), with_instance=start == 0)
+        return self._law.sample(kernel, seed, start, stop)
 
     def enumerate(self, kernel: Kernel, limit: int) -> Sample | None:
-        if self.row.nnz >= 31 or 2**self.row.nnz > limit:
-            return None
-        return _sample(*self._law.enumerate(kernel), with_instance=True)
+        return self._law.every(kernel, limit)
 
     def realize(self, sample: Sample) -> Any:
         """The row once a mask, without the values that are masked."""
@@ -61,12 +59,6 @@ class SparseRow:
     @property
     def _law(self) -> Sizes:
         return coins(self.row.nnz, euclidean(self.row.nnz))
-
-
-def _sample(masks: Floats, weights: Floats, design: Design, *, with_instance: bool) -> Sample:
-    if with_instance:
-        masks, weights = np.vstack([np.ones(masks.shape[1]), masks]), np.append(0.0, weights)
-    return Sample(masks, weights, None, design)
 
 
 def check_sparse(background: Any, names: Sequence[str] | None) -> tuple[str, ...]:
