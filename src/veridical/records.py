@@ -7,7 +7,7 @@ A record never draws, prints or saves itself: those methods are doors into ``ren
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload, runtime_checkable
@@ -29,20 +29,21 @@ Predict: TypeAlias = Callable[[Any], Any]  # a batch of inputs to one answer eac
 class Record:
     """Shared by all records: arrays are locked on creation, and again after unpickling."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for f in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, f.name)
-            if isinstance(value, np.ndarray) and value.flags.writeable:
+        for name in self.__slots__:  # the fields, for a dataclass with slots
+            value = getattr(self, name)
+            kind = type(value)
+            if kind is np.ndarray and value.flags.writeable:
                 locked = value.view()
                 locked.flags.writeable = False
-                object.__setattr__(self, f.name, locked)
-            elif type(value) is dict:
-                object.__setattr__(self, f.name, MappingProxyType(dict(value)))
+                object.__setattr__(self, name, locked)
+            elif kind is dict:
+                object.__setattr__(self, name, MappingProxyType(dict(value)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = (getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
+        values = (getattr(self, name) for name in self.__slots__)
         return type(self), tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
 
 

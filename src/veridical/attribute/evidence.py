@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,7 +12,7 @@ from scipy.special import stdtrit
 from veridical.errors import InputError
 from veridical.records import Fit, Floats, Verdict
 
-DRAWS = 1000
+DRAWS = 512
 CANDIDATES = 64
 GOOD_FIT = 0.5
 
@@ -92,17 +93,23 @@ def weigh(fit: Fit, rule: TopK, probability: float, n_calls: int) -> Evidence:
 def tied_groups(fit: Fit, k: int) -> list[tuple[int, ...]]:
     """The heaviest k parts by rank, in groups whose members cannot be told from their first at 95 %."""
     size = np.abs(fit.weights)
-    rank = [int(j) for j in np.argsort(-size, kind="stable") if size[j] > 0 and fit.measured[j]]
+    order = np.argsort(-size, kind="stable")[: 2 * k]
+    order = order[(size[order] > 0) & fit.measured[order]]
+    signs = np.sign(fit.weights[order])
+    spread = (fit.covariance[np.ix_(order, order)] * signs[:, None] * signs).tolist()
+    heavy = size[order].tolist()
     groups: list[list[int]] = []
-    for place, j in enumerate(rank):
-        tied = bool(groups) and not _apart(fit, groups[-1][0], j)
-        if place >= 2 * k or (place >= k and not tied):
-            break
-        if tied:
-            groups[-1].append(j)
+    for place in range(len(order)):
+        first = groups[-1][0] if groups else place
+        variance = spread[first][first] + spread[place][place] - 2 * spread[first][place]
+        noise = 1.645 * math.sqrt(max(variance, 0.0)) + 1e-12 * heavy[first]
+        if groups and heavy[first] - heavy[place] <= noise:
+            groups[-1].append(place)
+        elif place < k:
+            groups.append([place])
         else:
-            groups.append([j])
-    return [tuple(g) for g in groups]
+            break
+    return [tuple(int(order[place]) for place in group) for group in groups]
 
 
 def judge(fit: Fit, rule: TopK, probability: float, groups: list[tuple[int, ...]], n_calls: int) -> Verdict:
@@ -172,14 +179,6 @@ def _clear_of_zero(fit: Fit) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     spread = np.sqrt(np.diag(fit.covariance))
     level = stdtrit(fit.degrees, 1 - 0.025 / max(int(fit.chosen.sum()), 1))
     return np.asarray(np.abs(fit.weights) > np.where(np.isinf(spread), np.inf, level * spread))
-
-
-def _apart(fit: Fit, i: int, j: int) -> bool:
-    """Is |weight i| larger than |weight j| beyond sampling error?"""
-    sign = np.sign(fit.weights[i]) * np.sign(fit.weights[j])
-    variance = fit.covariance[i, i] + fit.covariance[j, j] - 2 * sign * fit.covariance[i, j]
-    gap = abs(fit.weights[i]) - abs(fit.weights[j])
-    return bool(gap > 1.645 * np.sqrt(max(variance, 0.0)) + 1e-12 * abs(fit.weights[i]))
 
 
 @lru_cache(maxsize=8)

@@ -13,7 +13,7 @@ from veridical.attribute.choose import Selector, as_package, forward_selection, 
 from veridical.attribute.evidence import TopK, no_evidence, top_probability, weigh
 from veridical.attribute.linear import Linear
 from veridical.attribute.neighborhood import Source, grow, private
-from veridical.attribute.recipe import describe
+from veridical.attribute.recipe import recipe_of
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError
 from veridical.masks import Gaussian
@@ -201,7 +201,7 @@ class Lime:
         unsettled: tuple[tuple[str, ...], ...] = ()
         recipe = {
             "veridical": VERSION,
-            "method": describe(self),
+            "method": recipe_of(self),
             "target": target.label,
             "rng": {"entropy": seed.entropy, "spawn_key": list(seed.spawn_key)},
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -62,7 +62,7 @@ def explain_all(
     answers: Answers | None = None
     for start in range(0, len(instances), plan.batch_size):
         batch = instances.batch(start, min(start + plan.batch_size, len(instances)))
-        if answers is None and isinstance(method, Lime) and isinstance(batch[0], Shareable):
+        if start == 0 and isinstance(method, Lime) and isinstance(batch[0], Shareable):
             answers = Answers(model, batch[0].common, seed)
 
         def one(
@@ -93,10 +93,11 @@ def explain_one(
     own: Own,
 ) -> Explanation:
     """Explain instance ``number`` from the shared sample, or from a sample of its own if that is too thin."""
-    if answers is not None and isinstance(method, Lime) and isinstance(representation, Shareable):
-        kernel = method.kernel_for(representation)
-        if representation.efficiency(kernel) >= THIN:
-            source = shared(answers, representation, kernel, own(number))
-            return method.explain(source, model, representation, (target,), seed)[0]
+    if answers is not None:
+        assert isinstance(method, Lime)
+        kernel, row = method.kernel_for(representation), cast(Shareable, representation)
+        if row.efficiency(kernel) >= THIN:
+            source = shared(answers, row, kernel, own(number))
+            return method.explain(source, model, row, (target,), seed)[0]
     child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
     return method(model, representation, (target,), child)[0]

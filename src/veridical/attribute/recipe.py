@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any
 
 from veridical.errors import InputError
+
+
+@lru_cache(maxsize=32)
+def recipe_of(method: Any) -> Any:
+    """The description of a method, worked out once."""
+    return describe(method)
 
 
 def describe(setting: Any) -> Any:

@@ -77,6 +77,7 @@ class Background:
             held -= set(c.positions if isinstance(c, Coded) else (c.position,))
         self.held = sorted(held)  # columns that are no part: always as in the instance
         self._all_binned = len(self.binned) == d
+        self._parts = [(c.part(c.mean),) if isinstance(c, Normal) else c.parts for c in columns]
         self._plain = schema.plain is not None and not self.coded
 
     def draw(self, seed: Seed, start: int, stop: int, tilt: Tilt | None = None) -> Values:
@@ -228,12 +229,12 @@ class Background:
 
     def parts(self, placed: Placed, i: int) -> tuple[Part, ...]:
         """The parts of placed row i, by name."""
-        return tuple(
-            column.part(placed.normal[i, j] * column.sd + column.mean)
-            if isinstance(column, Normal)
-            else column.parts[placed.states[i, j]]
-            for j, column in enumerate(self.columns)
-        )
+        found = [parts[state] for parts, state in zip(self._parts, placed.states[i].tolist(), strict=True)]
+        for j, z in zip(self.normal, placed.normal[i, self.normal].tolist(), strict=True):
+            column = self.columns[j]
+            assert isinstance(column, Normal)
+            found[j] = column.part(z * column.sd + column.mean)
+        return tuple(found)
 
     def shares(self, placed: Placed, i: int) -> Floats:
         """Probability that a sample keeps each part of row i; nan for normal parts."""

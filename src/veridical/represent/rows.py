@@ -82,7 +82,7 @@ class Rows:
                 raise InputError(f"wanted one row to explain, got {len(rows)}: use explain_many")
             return rows.batch(0, 1)[0]
         row = self.background.schema.check_row(x)
-        return Row(self.background, row, self.background.place(row), 0, self.notes)
+        return _row(self.background, row, self.background.place(row), 0, self.notes)
 
     def each(self, X: Any) -> Instances:
         """Every row of X as parts; all are checked before the first is explained."""
@@ -117,7 +117,7 @@ class TableRows:
     def batch(self, start: int, stop: int) -> list[Representation]:
         placed = self.background.place(self.inputs(start, stop))
         return [
-            Row(self.background, self.inputs(i, i + 1), placed, i - start, self.notes) for i in range(start, stop)
+            _row(self.background, self.inputs(i, i + 1), placed, i - start, self.notes) for i in range(start, stop)
         ]
 
 
@@ -129,11 +129,9 @@ class Row:
     row: Any  # a table of one row
     placed: Placed
     i: int
+    parts: tuple[Part, ...]
+    shares: Floats  # (d,) probability that a sample of the background keeps each part
     notes: tuple[str, ...]
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return self.background.parts(self.placed, self.i)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -153,7 +151,7 @@ class Row:
         if not isinstance(kernel, Gaussian):
             return 1.0
         s = self._scale(kernel)
-        share, far = self._shares(), np.exp(-0.5 / s)
+        share, far = self.shares, np.exp(-0.5 / s)
         binary = (share + (1 - share) * far) ** 2 / (share + (1 - share) * far**2)
         x = self.placed.normal[self.i]
         normal = s / (1 + s) * np.exp(-(x**2) / (1 + s)) / np.sqrt(s / (2 + s)) / np.exp(-(x**2) / (2 + s))
@@ -177,7 +175,7 @@ class Row:
         weights = kernel(np.sqrt(squares / drawn.shape[1]))
         if with_instance:
             weights = np.append(0.0, weights)
-        return Sample(designs, weights, values, Design(self._shares(), net=True))
+        return Sample(designs, weights, values, Design(self.shares, net=True))
 
     def enumerate(self, kernel: Kernel, limit: int) -> Sample | None:
         """Every combination of levels, if the parts have few enough of them and none is a number."""
@@ -191,7 +189,7 @@ class Row:
             share *= np.diff(column.cumulative, prepend=0.0)[cells[:, j]]
         sample = self.place(Values(cells, np.zeros(cells.shape)), kernel, with_instance=True)
         weights = sample.weights * np.append(0.0, share)
-        return Sample(sample.designs, weights, sample.values, Design(self._shares(), exact=True))
+        return Sample(sample.designs, weights, sample.values, Design(self.shares, exact=True))
 
     def realize(self, sample: Sample) -> Any:
         """Rows with the schema of the background; the instance itself comes through untouched."""
@@ -203,7 +201,7 @@ class Row:
     def _draw_near(self, kernel: Gaussian, seed: Seed, start: int, stop: int) -> Sample:
         """Samples from the law times the kernel itself: all weigh the same, however narrow it is."""
         s, background = self._scale(kernel), self.background
-        share, far, is_normal = self._shares(), np.exp(-0.5 / s), background.is_normal
+        share, far, is_normal = self.shares, np.exp(-0.5 / s), background.is_normal
         x, with_instance = self.placed.normal[self.i], start == 0
         center, spread = x / (1 + s), np.full(len(x), np.sqrt(s / (1 + s)))
         near = share / (share + (1 - share) * far)
@@ -236,11 +234,12 @@ class Row:
             designs[0] = np.where(is_normal, self.placed.normal[self.i], 1.0)
         return designs
 
-    def _shares(self) -> Floats:
-        return self.background.shares(self.placed, self.i)
-
     def _scale(self, kernel: Gaussian) -> float:
         return kernel.width**2 * len(self.background.columns)
+
+
+def _row(background: Background, row: Any, placed: Placed, i: int, notes: tuple[str, ...]) -> Row:
+    return Row(background, row, placed, i, background.parts(placed, i), background.shares(placed, i), notes)
 
 
 def _as_table(background: Any) -> Any:
