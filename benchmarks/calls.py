@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+
+import veridical as vd
 from limits import SAMPLES, limits
 from package import Package
 from problems import KINDS, Floats, load, names
 from tables import Target, arguments, at_least, finish
-
-import veridical as vd
 
 LIME_CALLS = 5000
 
@@ -34,9 +34,7 @@ def measure(name: str, data: Path | None, seeds: int, sizes: Sequence[int], samp
     for seed in range(seeds):
         theirs.append(package.weights(0, LIME_CALLS, seed))
         for k, n in enumerate(sizes):
-            why = vd.explain(
-                problem.predict, represent, problem.instance, method=vd.Lime(n_samples=n), rng=seed
-            )
+            why = vd.explain(problem.predict, represent, problem.instance, method=vd.Lime(n_samples=n), rng=seed)
             ours[seed, k], calls[k] = why.weights, why.n_calls
     size = float(np.linalg.norm(truth[at]))
     lime = np.array(theirs)[:, at]
@@ -102,10 +100,7 @@ def main(settings: argparse.Namespace) -> None:
         for name in names(settings.data, settings.quick)
     )
     rows = Parallel(n_jobs=settings.jobs)(work)
-    targets = judge(rows)
-    if settings.quick:
-        rows = [{k: v for k, v in row.items() if k != "curve"} for row in rows]
-    finish("calls", settings, rows, targets)
+    finish("calls", settings, rows, judge(rows))
 
 
 if __name__ == "__main__":

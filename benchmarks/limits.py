@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from problems import Floats, Problem
 from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
+
+from problems import Floats, Problem
 
 SAMPLES = 2**15
 SCRAMBLES = 8

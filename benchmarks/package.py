@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from lime.lime_tabular import LimeTabularExplainer
+
 from problems import Floats, Problem
 
 
@@ -22,16 +23,18 @@ class Package:
         target, d = self.problem.target(row), self.background.shape[1]
         explainer = self._explainer(seed, "none")
         x = self.codes.encode(self.problem.rows[row : row + 1])[0]
-        found = explainer.explain_instance(x, self.predict, labels=(target,), num_features=d, num_samples=n_samples)
+        found = explainer.explain_instance(
+            x, self.predict, labels=(target,), num_features=d, num_samples=n_samples
+        )
         by_feature = dict(found.local_exp[1 if self.problem.regression else target])
         return np.array([by_feature[j] for j in range(d)])
 
-    def timed(self, n_samples: int, n_features: int, predict: Callable[[Floats], Floats]) -> Callable[[int], None]:
-        """A function that explains row i, with everything prepared that can be."""
+    def timed(self, n_samples: int, n_features: int) -> Callable[[int, Callable[[Floats], Floats]], None]:
+        """A function that explains row i of a model, with everything prepared that can be."""
         explainer = self._explainer(0, "auto")
         rows = self.codes.encode(self.problem.rows)
 
-        def explain(i: int) -> None:
+        def explain(i: int, predict: Callable[[Floats], Floats]) -> None:
             explainer.explain_instance(
                 rows[i], predict, top_labels=1, num_features=n_features, num_samples=n_samples
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,7 @@ def load(name: str, data: Path | None = None) -> Problem:
     return Problem(name, background, rows, predict, kind == "discretized", regression)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _fitted(dataset: str, model: str, data: Path | None) -> tuple[Any, Any, Predict, bool]:
     X, y = _mixed(dataset, data) if dataset in FILES else _shipped(dataset)
     regression = dataset == "diabetes"
@@ -181,7 +181,9 @@ def _model(model: str, regression: bool, mixed: bool) -> Any:
         "rf": lambda: (RandomForestRegressor if regression else RandomForestClassifier)(100, random_state=0),
         "gb": lambda: (GradientBoostingRegressor if regression else GradientBoostingClassifier)(random_state=0),
         "svm": lambda: SVR(C=100) if regression else CalibratedClassifierCV(SVC(), ensemble=False),
-        "mlp": lambda: (MLPRegressor if regression else MLPClassifier)((50,), max_iter=2000, random_state=0),
+        "mlp": lambda: (MLPRegressor if regression else MLPClassifier)(
+            hidden_layer_sizes=(50,), max_iter=1000, alpha=0.01, random_state=0
+        ),
     }
     if mixed:
         hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)

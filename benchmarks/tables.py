@@ -14,8 +14,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import veridical
+
 FOLDER = Path(__file__).parent / "results"
-PACKAGES = ("veridical", "lime", "numpy", "scipy", "scikit-learn", "pandas")
+PACKAGES = ("lime", "numpy", "scipy", "scikit-learn", "pandas")
+HIDDEN = ("curve",)  # in the JSON alone
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,9 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     """The options that all benchmarks share."""
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few problems and repetitions, to check the script")
-    parser.add_argument("--data", type=Path, default=None, help="folder with tabular/adult.csv and german_credit.csv")
+    parser.add_argument(
+        "--data", type=Path, default=None, help="folder with tabular/adult.csv and german_credit.csv"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, where nothing is timed")
     return parser
 
@@ -61,7 +66,7 @@ def finish(
         "date": date.today().isoformat(),
         "environment": environment(),
         "targets": [asdict(t) for t in targets],
-        "rows": list(rows),
+        "rows": [short(row) for row in rows],
     }
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{name}.json"
@@ -73,7 +78,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows as a Markdown table that also reads well in a terminal."""
     if not rows:
         return "(nothing)"
-    heads = list(rows[0])
+    heads = [head for head in rows[0] if head not in HIDDEN]
     cells = [heads, *[[show(row.get(h)) for h in heads] for row in rows]]
     widths = [max(len(line[j]) for line in cells) for j in range(len(heads))]
     right = [isinstance(rows[0][h], (int, float)) and not isinstance(rows[0][h], bool) for h in heads]
@@ -96,6 +101,13 @@ def show(value: Any) -> str:
     return str(value)
 
 
+def short(value: Any) -> Any:
+    """Numbers with no more digits than they deserve."""
+    if isinstance(value, Mapping):
+        return {key: short(v) for key, v in value.items()}
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
 def command(name: str, settings: argparse.Namespace) -> str:
     """The command again, without the paths of this machine."""
     shown = ["DIR" if word == str(settings.data) else word for word in sys.argv[1:]]
@@ -105,6 +117,7 @@ def command(name: str, settings: argparse.Namespace) -> str:
 def environment() -> dict[str, Any]:
     return {
         "python": platform.python_version(),
+        "veridical": veridical.__version__,
         **{package: version(package) for package in PACKAGES},
         "system": platform.system(),
         "cpu": _cpu(),
