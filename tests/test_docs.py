@@ -1,0 +1,33 @@
+"""What a stranger would type runs as it stands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    assert (tmp_path / "why.json").exists()
+
+
+def test_the_demo_prints_and_writes_one_page(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "veridical", str(page)], capture_output=True, text=True, check=True
+    )
+    assert "malignant" in done.stdout
+    assert str(page) in done.stdout
+    text = page.read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert text.count("<svg") > 50
