@@ -134,9 +134,7 @@ def extreme() -> Explanation:
         pd.Timestamp("2021-07-01", tz="Europe/Berlin").as_unit("ms"),
     )
     parts = tuple(Part("same", "c", "=", value) for value in (*values, *moments, pd.NaT))
-    weights = np.array(
-        [np.pi, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1.7976931348623157e308, *range(8)], float
-    )
+    weights = np.array([np.pi, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1.7976931348623157e308, *range(8)], float)
     return replace(
         mushroom(),
         parts=parts,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import contracts
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
+import contracts
 import veridical as vd
 from veridical.records import Explanation, Sample
 
@@ -247,7 +247,15 @@ METHODS: dict[str, Any] = {
     "experiments": vd.Lime.experiments(n_features=2),
     "package": vd.Lime.package(n_features=2),
 }
-TABLES = ("array", "array, continuous", "frame of floats", "mixed frame", "categories only", "one-hot group", "sparse")
+TABLES = (
+    "array",
+    "array, continuous",
+    "frame of floats",
+    "mixed frame",
+    "categories only",
+    "one-hot group",
+    "sparse",
+)
 
 
 def saturating(X: Any) -> Any:
@@ -262,9 +270,7 @@ def saturating(X: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize(
-    "table", TABLES
-)
+@pytest.mark.parametrize("table", TABLES)
 def test_methods_keep_their_promises(name: str, table: str) -> None:
     background, settings = BACKGROUNDS[table]
     instance = row_of(background, 3)

@@ -86,9 +86,7 @@ def test_markup_is_ours_alone(case: Any) -> None:
     for markup in (html.fragment(e), html.list_fragment(shown), whole):
         page = Reader(markup)
         assert set(page.tags) <= KNOWN
-        assert not [
-            name for _, name, _ in page.attributes if name.startswith("on") or name in {"src", "href"}
-        ]
+        assert not [name for _, name, _ in page.attributes if name.startswith("on") or name in {"src", "href"}]
         assert not re.search(r"url\(|@import|https?:|javascript:", markup)
         assert not [c for c in markup if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
         assert "None" not in page.text
@@ -282,9 +280,7 @@ def test_overview() -> None:
 
 def test_digest_means_are_over_all_items() -> None:
     a = made.mushroom()
-    b = replace(
-        a, parts=a.parts[1:], weights=-a.weights[1:], intervals=a.intervals[1:], fidelity=float("nan")
-    )
+    b = replace(a, parts=a.parts[1:], weights=-a.weights[1:], intervals=a.intervals[1:], fidelity=float("nan"))
     digest = terminal.digest(Explanations((a, b)))
     assert digest.fidelity == a.fidelity
     assert [(name, count) for name, _, count in digest.top[:2]] == [(a.names[0], 1), (a.names[1], 2)]
@@ -309,9 +305,7 @@ def slow(clock: list[float], n: int, seconds: float) -> Iterator[int]:
         clock[0] += seconds
 
 
-def test_progress_shows_on_long_work_and_cleans_up(
-    clock: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_shows_on_long_work_and_cleans_up(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Tty()
     monkeypatch.setattr(sys, "stderr", screen)
     assert list(terminal.progress(slow(clock, 10, 0.5), total=10)) == list(range(10))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from contracts import Spy
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
@@ -17,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import veridical as vd
+from contracts import Spy
 from veridical.attribute.ask import Model
 from veridical.records import Explanation, Part
 
@@ -235,7 +235,9 @@ def test_whole_numbers_without_bins_stay_whole_and_near_their_mean(dtype: str) -
 
 
 def test_designs_say_whether_a_sample_fell_into_the_own_bin() -> None:
-    table = mixed("float64", "float32", "float64 with nan", "int8", "Int64 with NA", "datetime", "category", "bool")
+    table = mixed(
+        "float64", "float32", "float64 with nan", "int8", "Int64 with NA", "datetime", "category", "bool"
+    )
     rows = vd.Rows(table)
     edges = {c: np.quantile(table[c].dropna(), [0.25, 0.5, 0.75]) for c in ("float64", "float32", "int8")}
     for i in (0, 1, 2):
@@ -261,7 +263,9 @@ def test_sparse_rows_lose_active_values_only(make: Any, dtype: str) -> None:
     why = vd.explain(spy, vd.Rows(background), background[[3]], method=PIECEWISE)
     active = np.flatnonzero(dense[3])
     assert [part.column for part in why.parts] == [f"x{j}" for j in active]
-    assert why.parts[0] == Part(f"x{active[0]} = {dense[3, active[0]]:g}", f"x{active[0]}", "=", dense[3, active[0]])
+    assert why.parts[0] == Part(
+        f"x{active[0]} = {dense[3, active[0]]:g}", f"x{active[0]}", "=", dense[3, active[0]]
+    )
     assert len(spy.batches) > 1
     for batch in spy.batches:
         assert batch.format == "csr"
@@ -316,7 +320,9 @@ def test_one_hot_groups_of_an_array_are_named_by_position() -> None:
     assert (np.concatenate(spy.batches)[:, 1:].sum(axis=1) == 1).all()
 
 
-@pytest.mark.parametrize("kind", ["float64", "int8", "category", "datetime", "object of words and None", "Int64 with NA"])
+@pytest.mark.parametrize(
+    "kind", ["float64", "int8", "category", "datetime", "object of words and None", "Int64 with NA"]
+)
 def test_immutable_columns_are_never_changed(kind: str) -> None:
     table, spy = table_with(kind), Spy(noise)
     why = vd.explain(spy, vd.Rows(table, immutable=["column"]), table.iloc[7], method=PIECEWISE)
@@ -530,7 +536,8 @@ def test_a_column_of_two_values_is_a_column_of_two_levels() -> None:
 def test_all_forms_of_a_row_give_the_same_explanation() -> None:
     table = mixed(
         "float64", "float32", "Float64", "int8", "Int64 with NA", "bool", "boolean", "category", "str with nan",
-        "object of words and None", "datetime with NaT", "datetime with zone", "timedelta", "object of mixed types",
+        "object of words and None", "datetime with NaT", "datetime with zone", "timedelta",
+        "object of mixed types",
     )  # fmt: skip
     rows = vd.Rows(table)
     for i in (0, 1, 2, 3):
@@ -551,7 +558,7 @@ def test_a_row_of_an_array_may_come_in_any_form() -> None:
 
 
 def test_a_mapping_is_read_by_name_also_for_an_array() -> None:
-    values = np.random.default_rng(0).normal(size=(N, 3)) + [0, 100, 200]
+    values = np.random.default_rng(0).normal(size=(N, 3)) + np.array([0, 100, 200])
     rows, x = vd.Rows(values, names=["a", "b", "c"]), values[0]
     reversed_row = {"c": x[2], "b": x[1], "a": x[0]}
     for form in (reversed_row, pd.Series(reversed_row), pd.DataFrame([reversed_row])):

@@ -119,9 +119,7 @@ trees = st.recursive(
     scalars | st.tuples(floats, floats),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(
-            texts | st.sampled_from(["float", "tuple", "timestamp", "mapping"]), inner, max_size=3
-        )
+        | st.dictionaries(texts | st.sampled_from(["float", "tuple", "timestamp", "mapping"]), inner, max_size=3)
     ),
     max_leaves=6,
 )

@@ -1,0 +1,235 @@
+"""Nets, kernels and laws of masks: what is true of them for every seed and size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import qmc
+
+import veridical as vd
+from veridical.masks import (
+    LARGEST_NET,
+    Sizes,
+    all_masks,
+    coins,
+    cosine,
+    euclidean,
+    generator,
+    log_choose,
+    net,
+    removals,
+)  # fmt: skip
+
+seeds = st.integers(0, 2**128 - 1).map(np.random.SeedSequence)
+LAWS = {"coins": coins, "removals": removals}
+
+
+def flat(distances: Any) -> Any:
+    return np.ones_like(distances)
+
+
+# Nets ------------------------------------------------------------------------------------------------------
+
+
+@given(seeds, st.integers(1, 40), st.integers(3, 9))
+@settings(max_examples=40, deadline=None)
+def test_each_coordinate_of_a_net_has_one_point_in_every_cell(seed: Any, d: int, bits: int) -> None:
+    points = net(d, seed, 0, 2**bits)
+    assert points.shape == (2**bits, d)
+    assert points.dtype == np.uint32
+    cells = np.sort(points >> np.uint32(32 - bits), axis=0)
+    np.testing.assert_array_equal(cells, np.broadcast_to(np.arange(2**bits)[:, None], cells.shape))
+
+
+@given(seeds, st.integers(1, 30), st.integers(1, 5), st.integers(1, 300))
+@settings(max_examples=40, deadline=None)
+def test_a_net_goes_on_where_it_stopped(seed: Any, d: int, doublings: int, odd: int) -> None:
+    cut = 2**doublings
+    whole = net(d, seed, 0, cut + odd)
+    np.testing.assert_array_equal(net(d, seed, 0, cut), whole[:cut])
+    np.testing.assert_array_equal(net(d, seed, cut, cut + odd), whole[cut:])
+    np.testing.assert_array_equal(net(d, seed, 0, cut + odd), whole)
+
+
+@given(seeds, st.integers(1, 2**40))
+@settings(max_examples=30, deadline=None)
+def test_two_seeds_are_two_shifts_of_one_net(seed: Any, other: int) -> None:
+    a, b = net(5, seed, 0, 64), net(5, np.random.SeedSequence(other), 0, 64)
+    shift = a ^ b
+    assert (shift == shift[0]).all()
+    assert shift[0].any() or seed.entropy == other
+
+
+def test_points_are_uniform_over_seeds() -> None:
+    """The digital shift makes every single point uniform: 2,000 seeds, error of a mean 1/√(12·2000)."""
+    points = np.stack([net(3, np.random.SeedSequence(s), 4, 6) for s in range(2000)]) / 2.0**32
+    np.testing.assert_allclose(points.mean(axis=0), 0.5, atol=4.5 / np.sqrt(12 * 2000))
+    np.testing.assert_allclose(points.var(axis=0), 1 / 12, atol=4.5 * np.sqrt(1 / 180 / 2000))
+
+
+def test_a_net_is_more_even_than_chance() -> None:
+    points = net(6, np.random.SeedSequence(1), 0, 512) / 2.0**32
+    independent = np.random.default_rng(1).random((512, 6))
+    assert qmc.discrepancy(points) < 0.25 * qmc.discrepancy(independent)
+
+
+def test_above_the_tabulated_dimensions_points_are_independent_and_still_fixed_by_the_seed() -> None:
+    d, seed = LARGEST_NET + 1, np.random.SeedSequence(3)
+    points = net(d, seed, 0, 8)
+    assert points.shape == (8, d)
+    np.testing.assert_array_equal(net(d, seed, 0, 8), points)
+    np.testing.assert_array_equal(net(d, seed, 0, 4), points[:4])
+    more = net(d, seed, 8, 16)
+    assert not np.array_equal(more, points)
+    assert not np.array_equal(net(d, np.random.SeedSequence(4), 0, 8), points)
+    assert points.mean() / 2**32 == pytest.approx(0.5, abs=4.5 / np.sqrt(12 * points.size))
+
+
+def test_the_largest_net_is_a_net() -> None:
+    cells = np.sort(net(LARGEST_NET, np.random.SeedSequence(0), 0, 8) >> np.uint32(29), axis=0)
+    assert (cells == np.arange(8)[:, None]).all()
+
+
+@given(seeds, st.lists(st.integers(0, 2**31), min_size=1, max_size=3))
+@settings(max_examples=30, deadline=None)
+def test_a_generator_is_fixed_by_seed_and_path(seed: Any, path: list[int]) -> None:
+    once = generator(seed, *path).random(4)
+    seed.spawn(2)  # what is done with the seed elsewhere does not matter
+    np.testing.assert_array_equal(generator(seed, *path).random(4), once)
+    assert not np.array_equal(generator(seed, *path, 0).random(4), once)
+
+
+# Kernels ---------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(0.02, 50), st.lists(st.floats(0, 1), min_size=2, max_size=20))
+def test_proximity_is_one_at_home_and_falls(width: float, distances: list[float]) -> None:
+    near = vd.Gaussian(width)(np.sort(np.array([0.0, *distances])))
+    assert near[0] == 1
+    assert np.all(np.diff(near) <= 0)
+    assert np.all(near >= 0)
+
+
+@given(st.floats(0.05, 5), st.floats(0, 1))
+def test_proximity_is_the_lime_packages(width: float, distance: float) -> None:
+    """√exp(-D²/w²), and with distances and widths scaled alike nothing changes."""
+    near = float(vd.Gaussian(width)(np.array(distance)))
+    assert near == pytest.approx(np.sqrt(np.exp(-(distance**2) / width**2)), rel=1e-12)
+    scaled = float(vd.Gaussian(100 * width)(np.array(100 * distance)))
+    assert near == pytest.approx(scaled, rel=1e-9)
+
+
+@given(st.integers(1, 200))
+def test_distances_are_those_of_masks(d: int) -> None:
+    full = np.ones(d)
+    for s in {1, d // 2 or 1, d}:
+        mask = np.r_[np.ones(s), np.zeros(d - s)]
+        cos = 1 - mask @ full / (np.linalg.norm(mask) * np.linalg.norm(full))
+        assert cosine(d)[s] == pytest.approx(cos, abs=1e-12)
+        assert euclidean(d)[s] == pytest.approx(np.linalg.norm(full - mask) / np.sqrt(d), abs=1e-12)
+    assert cosine(d)[0] == 1
+
+
+# Laws of masks ---------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 500))
+def test_laws_are_probabilities(d: int) -> None:
+    for law in (coins(d), removals(d)):
+        assert law.d == d
+        assert np.exp(law.log_share).sum() == pytest.approx(1, rel=1e-9)
+    assert np.exp(removals(d).log_share[d]) == 0, "text never keeps all words"
+    assert np.exp(removals(d).log_share[0]) == pytest.approx(1 / d)
+    np.testing.assert_allclose(coins(d).log_share, log_choose(d) - d * np.log(2))
+
+
+@given(seeds, st.integers(1, 40), st.integers(1, 200), st.sampled_from(sorted(LAWS)), st.floats(0.05, 10))
+@settings(max_examples=60, deadline=None)
+def test_masks_come_in_complement_pairs(seed: Any, d: int, n: int, law: str, width: float) -> None:
+    sample = LAWS[law](d).sample(vd.Gaussian(width), seed, 0, n)
+    assert sample.designs[0].all(), "the instance comes first"
+    assert sample.weights[0] == 0
+    masks, weights, design = sample.designs[1:], sample.weights[1:], sample.design
+    assert masks.shape == (n, d)
+    assert weights.shape == (n,)
+    assert np.isin(masks, (0, 1)).all()
+    pairs = n // 2
+    np.testing.assert_array_equal(masks[0 : 2 * pairs : 2] + masks[1 : 2 * pairs : 2], 1)
+    assert design.cluster == 2
+    assert np.isfinite(weights).all()
+    assert (weights >= 0).all()
+    again = LAWS[law](d).sample(vd.Gaussian(width), seed, 0, n)
+    np.testing.assert_array_equal(again.designs, sample.designs)
+    np.testing.assert_array_equal(again.weights, sample.weights)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("d", [1, 2, 7, 30, 300])
+@pytest.mark.parametrize("kernel", [flat, vd.Gaussian(0.25), vd.Gaussian(0.08)], ids=["flat", "0.25", "0.08"])
+def test_weighted_means_are_those_of_the_law(law: str, d: int, kernel: Any) -> None:
+    """Any function of the size, and any single part: the mean over pairs is within 5 of its standard errors."""
+    sizes: Sizes = LAWS[law](d)
+    near, s = sizes.near(kernel), np.arange(d + 1)
+    sample = sizes.sample(kernel, np.random.SeedSequence(5), 0, 4000)
+    masks, weights = sample.designs[1:], sample.weights[1:]
+    kept = masks.sum(axis=1)
+    functions = {
+        "mass": (np.ones(4000), near.sum()),
+        "size": (kept / d, near @ s / d),
+        "square": ((kept / d) ** 2, near @ (s / d) ** 2),
+        "half": (kept <= d / 2, near @ (s <= d / 2)),
+        "one part": (masks[:, -1], near @ s / d),
+    }
+    for name, (values, truth) in functions.items():
+        pairs = (weights * values).reshape(-1, 2).mean(axis=1)
+        error = pairs.std() / np.sqrt(len(pairs))
+        assert pairs.mean() == pytest.approx(truth, abs=5 * error + 1e-9 * near.sum()), name
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("d", [1, 2, 5, 11])
+def test_enumeration_is_the_law(law: str, d: int) -> None:
+    sizes: Sizes = LAWS[law](d)
+    kernel = vd.Gaussian(0.25)
+    assert sizes.every(kernel, 2**d - 1) is None
+    sample = sizes.every(kernel, 2**d)
+    assert sample is not None
+    assert sample.designs[0].all()
+    assert sample.weights[0] == 0
+    masks, weights, design = sample.designs[1:], sample.weights[1:], sample.design
+    assert design.exact
+    assert len(masks) == 2**d
+    assert len(np.unique(masks, axis=0)) == 2**d
+    kept = masks.sum(axis=1).astype(int)
+    np.testing.assert_allclose(np.bincount(kept, weights, d + 1), sizes.near(kernel), rtol=1e-9)
+    np.testing.assert_allclose(weights @ masks, (sizes.near(kernel) @ np.arange(d + 1)) / d, rtol=1e-9)
+    np.testing.assert_allclose(design.shares, np.exp(sizes.log_share) @ np.arange(d + 1) / d, rtol=1e-9)
+
+
+def test_sizes_are_stratified() -> None:
+    """The number of masks of each size is what it should be, to within one."""
+    sizes = coins(6)
+    masks = sizes.sample(flat, np.random.SeedSequence(0), 0, 1280).designs[1:]
+    found = np.bincount(masks[0::2].sum(axis=1).astype(int), minlength=7)
+    assert np.abs(np.cumsum(found) - 640 * np.cumsum(np.exp(sizes.log_share))).max() <= 1
+
+
+@given(st.integers(1, 12))
+def test_all_masks(d: int) -> None:
+    masks = all_masks(d)
+    assert masks.shape == (2**d, d)
+    assert not masks[0].any()
+    assert masks[-1].all()
+    assert len({tuple(m) for m in masks}) == 2**d
+
+
+def test_a_later_piece_of_masks_is_another_one() -> None:
+    law, seed = coins(12), np.random.SeedSequence(0)
+    first, second = (law.sample(flat, seed, *at).designs for at in ((0, 64), (64, 128)))
+    assert len(first) == 65
+    assert len(second) == 64
+    assert not np.array_equal(first[1:], second)
