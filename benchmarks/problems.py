@@ -182,7 +182,7 @@ def _model(model: str, regression: bool, mixed: bool) -> Any:
         "gb": lambda: (GradientBoostingRegressor if regression else GradientBoostingClassifier)(random_state=0),
         "svm": lambda: SVR(C=100) if regression else CalibratedClassifierCV(SVC(), ensemble=False),
         "mlp": lambda: (MLPRegressor if regression else MLPClassifier)(
-            hidden_layer_sizes=(50,), max_iter=1000, alpha=0.01, random_state=0
+            hidden_layer_sizes=(50,), max_iter=2000, tol=1.0 if regression else 1e-4, random_state=0
         ),
     }
     if mixed:

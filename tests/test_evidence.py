@@ -81,5 +81,5 @@ def test_intervals_are_wide_where_a_part_was_not_measured() -> None:
 
 def test_rules_that_make_no_sense_are_refused() -> None:
     for bad in ({"k": 0}, {"probability": 1.0}, {"tolerance": -0.1}):
-        with pytest.raises(vd.InputError, match="TopK wants"):
+        with pytest.raises(vd.InputError, match="TopK"):
             vd.TopK(**bad)

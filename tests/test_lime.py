@@ -223,7 +223,6 @@ def test_a_recipe_with_a_function_of_ones_own_says_that_it_cannot_be_rerun() -> 
 def test_the_index_control_variate_lowers_the_error_and_not_the_meaning() -> None:
     """On a saturating model the error falls; the mean over seeds stays at the limit."""
 
-
     def step(X: Any) -> Floats:
         return 1 / (1 + np.exp(-3 * (X[:, 0] + X[:, 1] / 2 - X[:, 2] / 3)))
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from veridical.attribute.ask import Model, classes_of
+from veridical.attribute.ask import Model, model_of
 from veridical.attribute.lime import SETTINGS, Lime
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
-from veridical.errors import InputError
+from veridical.errors import InputError, check_whole
 from veridical.records import Explanation, Explanations, Method, Predict, Representer
 from veridical.render.terminal import progress
 
@@ -71,9 +71,9 @@ def explain_many(
     wraps the iteration, as ``tqdm.tqdm`` does; by default long work in a terminal or notebook shows a bar.
     """
     model = _model(predict, classes)
-    for name, value in (("batch_size", batch_size), ("n_jobs", n_jobs)):
-        if not isinstance(value, (int, np.integer)) or (value < 1 and not (name == "n_jobs" and value == -1)):
-            raise InputError(f"{name} must be a whole number of at least 1, not {value!r}")
+    check_whole("batch_size", batch_size)
+    if n_jobs != -1:
+        check_whole("n_jobs (-1 for all cores)", n_jobs)
     if isinstance(target, (list, tuple)):
         raise InputError("explain_many explains one target a row; call it once a target")
     instances = _representer(represent).each(X)
@@ -87,10 +87,17 @@ def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str,
     try:
         method = restore(recipe["method"], SETTINGS)
         seed = np.random.SeedSequence(recipe["rng"]["entropy"], spawn_key=tuple(recipe["rng"]["spawn_key"]))
-        target = recipe["target"]
+        target, classes, shared = recipe["target"], recipe["classes"], recipe["shared"]
     except (KeyError, TypeError) as cause:
         raise InputError("this is not the recipe of an explanation: pass why.recipe") from cause
-    found: tuple[Explanation, ...] = method(_model(predict, None), _representer(represent)(x), [target], seed)
+    if isinstance(target, Mapping):
+        raise InputError(
+            f"the target was the function {target['function']!r}, which a recipe cannot hold: call explain with it"
+        )
+    model, represent = _model(predict, classes), _representer(represent)
+    if shared:
+        return next(explain_all(method, model, represent.each([x]), target, seed, Plan()))
+    found: tuple[Explanation, ...] = method(model, represent(x), [target], seed)
     return found[0]
 
 
@@ -108,11 +115,11 @@ def _model(predict: Any, classes: Sequence[Any] | None) -> Model:
     if not callable(predict):
         hint = ": pass its method, such as model.predict_proba" if hasattr(predict, "predict") else ""
         raise InputError(f"predict must be a function of a batch of inputs, not {type(predict).__name__}{hint}")
-    return Model(predict, classes_of(predict, classes))
+    return model_of(predict, classes)
 
 
 def _representer(represent: Any) -> Any:
-    if not callable(represent) or not hasattr(represent, "each"):
+    if not callable(represent) or not hasattr(represent, "each") or isinstance(represent, type):
         raise InputError(
             f"represent must say what the parts are, such as vd.Rows(X_train), not {type(represent).__name__}"
         )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import math
+from numbers import Integral, Real
 from types import ModuleType
+from typing import Any
 
 
 class VeridicalError(Exception):
@@ -20,6 +23,18 @@ class ModelError(VeridicalError, ValueError):
 
 class MissingPackage(VeridicalError, ImportError):  # noqa: N818 - reads as what it is
     """An optional package is needed here and is not installed."""
+
+
+def check_whole(name: str, value: Any, least: int = 1) -> None:
+    """Refuse what is not a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Refuse what is not a finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        raise InputError(f"{name} must be a positive number, not {value!r}")
 
 
 def require(module: str, *, extra: str) -> ModuleType:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import gammaln, ndtri
 from scipy.stats import qmc
 
-from veridical.errors import InputError
+from veridical.errors import check_positive
 from veridical.records import Design, Floats, Kernel, Sample, Seed
 
 Words = npt.NDArray[np.uint32]
@@ -30,8 +30,7 @@ class Gaussian:
     width: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.width) and self.width > 0):
-            raise InputError(f"a kernel's width must be a positive number, not {self.width!r}")
+        check_positive("the width of a kernel", self.width)
 
     def __call__(self, distances: Floats) -> Floats:
         near: Floats = np.exp(-0.5 * np.square(distances / self.width))

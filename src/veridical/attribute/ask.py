@@ -21,6 +21,15 @@ class Model:
 
     predict: Predict
     classes: tuple[Any, ...] | None = None
+    found: bool = False  # the classes are the estimator's, not the caller's
+
+    def names_of(self, k: int) -> tuple[Any, ...] | None:
+        """The classes, if they name k outputs; a decision function may have fewer outputs than classes."""
+        if self.classes is None or len(self.classes) == k:
+            return self.classes
+        if self.found:
+            return None
+        raise InputError(f"classes must name every output: the model has {k}, classes has {len(self.classes)}")
 
     def __call__(self, inputs: Any, first: int = 0) -> Floats:
         """Answers (n, k) to a batch of inputs, of which ``first`` were asked before."""
@@ -37,80 +46,109 @@ class Model:
             raise ModelError(
                 f"predict raised {type(cause).__name__} on rows {first} to {first + n - 1}: {cause}"
             ) from cause
-        return checked(answer, n)
+        return checked(answer, n, first)
 
 
-def checked(answer: Any, n: int) -> Floats:
+def checked(answer: Any, n: int, first: int = 0) -> Floats:
     """An answer as floats of shape (n, k), or an error that says what is wrong with it."""
     if hasattr(answer, "detach"):  # a torch tensor
         answer = answer.detach().cpu().numpy()
-    outputs = np.asarray(answer)
-    if outputs.dtype.kind in "USO":
-        try:
-            outputs = outputs.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ModelError(
-                f"predict returned {outputs.dtype.name} such as {outputs.flat[0]!r}; it must return numbers: "
-                "pass a function that gives probabilities or values, such as model.predict_proba"
-            ) from None
+    outputs = _numbers(answer)
     if outputs.ndim == 1:
         outputs = outputs[:, None]
     if outputs.ndim != 2 or len(outputs) != n:
+        what = "None" if answer is None else f"an answer of shape {np.shape(answer)}"
         raise ModelError(
-            f"predict returned an answer of shape {np.shape(answer)} for {n} inputs; "
-            "it must return one row, or one number, per input"
+            f"predict returned {what} for {n} inputs; it must return one row, or one number, per input"
         )
     if not outputs.shape[1]:
         raise ModelError("predict returned rows without any number")
-    outputs = outputs.astype(np.float64, copy=False)
     if not np.isfinite(outputs).all():
         bad = ~np.isfinite(outputs).all(axis=1)
         raise ModelError(
-            f"predict returned NaN or infinity for {bad.sum()} of {n} inputs (first: number "
-            f"{np.flatnonzero(bad)[0]}); it must return finite numbers for inputs near the instance too"
+            f"predict returned NaN or infinity for {bad.sum()} of {n} inputs (the first is row "
+            f"{first + np.flatnonzero(bad)[0]}); it must return finite numbers for inputs near the instance too"
         )
     return outputs
+
+
+def _numbers(answer: Any) -> Floats:
+    """An answer as floats, if it is made of real numbers."""
+    try:
+        outputs = np.asarray(answer)
+    except ValueError as cause:
+        raise ModelError(
+            "predict returned rows of unequal length; it must return one row, or one number, per input"
+        ) from cause
+    words = outputs.dtype.kind in "USc"
+    try:
+        if not words:
+            return outputs.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        words = True
+    found = outputs.flat[0] if outputs.size else answer
+    shown = found.item() if isinstance(found, np.generic) else found
+    kind = "complex numbers" if outputs.dtype.kind == "c" else f"{type(shown).__name__} values"
+    raise ModelError(
+        f"predict returned {kind} such as {shown!r}; it must return real numbers: pass a function that gives "
+        "probabilities or values, such as model.predict_proba"
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
     """The output that is explained."""
 
-    label: int | str
+    key: Any  # what a recipe keeps: an index, a name, or {"function": name}
     read: Callable[[Floats], Floats]  # outputs (n, k) to values (n,)
+
+    @property
+    def label(self) -> int | str:
+        """What a reader sees."""
+        label: int | str = self.key["function"] if isinstance(self.key, dict) else self.key
+        return label
 
 
 def resolve(target: Any, model: Model, outputs: Floats) -> Target:
     """What the caller asked to explain; by default the class that the model predicts for the instance."""
-    if callable(target):
-        return Target(getattr(target, "__name__", "target"), _by_function(target))
     k = outputs.shape[1]
+    classes = model.names_of(k)
+    if callable(target):
+        return Target({"function": getattr(target, "__name__", "target")}, _by_function(target))
     if k == 1 and (target is None or target == VALUE):
         return Target(VALUE, lambda outputs: outputs[:, 0])
     if target is None:
         target = int(np.argmax(outputs[0]))
-    names = None if model.classes is None else [str(c) for c in model.classes]
-    if isinstance(target, str):
-        if names is None:
-            raise InputError(
-                f"the target {target!r} is a name, but the model's classes are not known: "
-                "pass the class index, or classes=[…]"
-            )
-        if target not in names:
-            raise InputError(f"unknown target {target!r}; the classes are {', '.join(names)}")
-        target = names.index(target)
-    if isinstance(target, (bool, np.bool_)) or not isinstance(target, (int, np.integer)):
+    index = _index_by_name(target, classes) if isinstance(target, str) else target
+    if isinstance(index, (bool, np.bool_)) or not isinstance(index, (int, np.integer)):
         raise InputError(f"a target is a class index, a class name or a function of outputs, not {target!r}")
-    if not 0 <= target < k:
+    if not 0 <= index < k:
         raise InputError(f"unknown target {target}; the model has outputs 0 to {k - 1}")
-    index = int(target)
-    named = model.classes is not None and isinstance(model.classes[index], str)
-    return Target(names[index] if named and names else index, lambda outputs: outputs[:, index])
+    name = None if classes is None else classes[index]
+    return Target(name if isinstance(name, str) else int(index), lambda outputs: outputs[:, index])
+
+
+def _index_by_name(target: str, classes: tuple[Any, ...] | None) -> int:
+    if classes is None:
+        raise InputError(
+            f"the target {target!r} is a name, but the model's classes are not known: "
+            "pass the class index, or classes=[…]"
+        )
+    names = [str(c) for c in classes]
+    if target not in names:
+        raise InputError(f"unknown target {target!r}; the classes are {', '.join(names)}")
+    return names.index(target)
 
 
 def _by_function(target: Callable[[Floats], Any]) -> Callable[[Floats], Floats]:
     def read(outputs: Floats) -> Floats:
-        values = np.asarray(target(outputs), dtype=np.float64)
+        try:
+            values = np.asarray(target(outputs), dtype=np.float64)
+        except Exception as cause:
+            raise InputError(
+                f"the target function failed on outputs of shape {outputs.shape} with {type(cause).__name__}: "
+                f"{cause}; it must give one number a row"
+            ) from cause
         if values.shape != (len(outputs),):
             raise InputError(
                 f"the target function must give one number a row of outputs: {len(outputs)} rows, "
@@ -126,14 +164,14 @@ def _by_function(target: Callable[[Floats], Any]) -> Callable[[Floats], Floats]:
     return read
 
 
-def classes_of(predict: Any, classes: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    """Names of the outputs: the caller's, or those of the estimator whose method ``predict`` is."""
+def model_of(predict: Predict, classes: Sequence[Any] | None) -> Model:
+    """A model with the caller's names of its outputs, or those of the estimator whose method it is."""
     if classes is not None:
-        return tuple(classes)
+        return Model(predict, tuple(classes))
     known = getattr(getattr(predict, "__self__", None), "classes_", None)
     if known is None or np.ndim(known) != 1:
-        return None
-    return tuple(c.item() if isinstance(c, np.generic) else c for c in known)
+        return Model(predict)
+    return Model(predict, tuple(c.item() if isinstance(c, np.generic) else c for c in known), found=True)
 
 
 def n_rows(inputs: Any) -> int:

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import stdtrit
 
-from veridical.errors import InputError
+from veridical.errors import InputError, check_whole
 from veridical.records import Fit, Floats, Verdict
 
 DRAWS = 512
@@ -32,8 +32,7 @@ class TopK:
     tolerance: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InputError(f"TopK wants k of at least 1, not {self.k}")
+        check_whole("the k of TopK", self.k)
         if not 0 < self.probability < 1:
             raise InputError(f"TopK wants a probability between 0 and 1, not {self.probability}")
         if not 0 <= self.tolerance < 1:

@@ -15,7 +15,7 @@ from veridical.attribute.linear import Linear
 from veridical.attribute.neighborhood import Source, grow, private
 from veridical.attribute.recipe import recipe_of
 from veridical.attribute.tree import Tree
-from veridical.errors import InputError
+from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import Gaussian
 from veridical.records import (
     VERSION,
@@ -41,6 +41,29 @@ def nothing(outputs: Floats, weights: Floats) -> float:
     return 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked: of which model, about which instance, for which targets."""
+
+    model: Model
+    representation: Representation
+    targets: Sequence[Any]
+    seed: Seed
+    shared: bool = False  # the samples serve other instances too
+
+    def recipe(self, method: Any, target: Target) -> dict[str, Any]:
+        """All that is needed to ask again, as plain data."""
+        classes = None if self.model.found else self.model.classes
+        return {
+            "veridical": VERSION,
+            "method": recipe_of(method),
+            "target": target.key,
+            "classes": None if classes is None else list(classes),
+            "rng": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
+            "shared": self.shared,
+        }
+
+
 @dataclass(frozen=True)
 class Lime:
     """Explain by a simple model that agrees with the model nearby.
@@ -61,17 +84,22 @@ class Lime:
     surrogate: Surrogate = field(default_factory=Linear)
 
     def __post_init__(self) -> None:
-        for name in ("n_samples", "max_calls", "n_features"):
-            value = getattr(self, name)
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if value is None and name != "max_calls":
-                continue
-            if not whole or value < 1:
-                raise InputError(f"{name} must be a whole number of at least 1, not {value!r}")
+        check_whole("max_calls", self.max_calls)
+        for name in ("n_samples", "n_features"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name))
+        check_positive("width", self.width)
         if not isinstance(self.until, TopK):
             raise InputError(f"until wants TopK(…), not {self.until!r}")
-        if not (np.isfinite(self.width) and self.width > 0):
-            raise InputError(f"width must be a positive number, not {self.width!r}")
+        wanted = {
+            "kernel": "a function of distances, such as Gaussian(0.5)",
+            "select": "a selector, such as lasso_path",
+        }
+        wanted["surrogate"] = "settings, such as Linear() or Tree()"
+        for name, what in wanted.items():
+            value = getattr(self, name)
+            if (value is not None or name != "kernel") and (not callable(value) or isinstance(value, type)):
+                raise InputError(f"{name} wants {what}, not {value!r}")
 
     @classmethod
     def paper(cls, n_features: int = 10) -> Lime:
@@ -104,29 +132,21 @@ class Lime:
         self, model: Model, representation: Representation, targets: Sequence[Any], seed: Seed
     ) -> tuple[Explanation, ...]:
         """Explain one instance: one explanation a target, all from the same samples."""
+        question = Question(model, representation, targets, seed)
         kernel = self.kernel_for(representation)
-        budget = self.n_samples or self.max_calls // 8
-        every = representation.enumerate(kernel, budget)
+        every = representation.enumerate(kernel, self.n_samples or self.max_calls // 8)
         if every is not None:
-            outputs = model(representation.realize(every))
-            near = grow(None, every, outputs, representation.names)
-            return self._conclude(near, model, representation, targets, seed, settled=True)
-        return self.explain(private(model, representation, kernel, seed), model, representation, targets, seed)
+            near = grow(None, every, model(representation.realize(every)), representation.names)
+            return self._conclude(near, question, settled=True)
+        return self.explain(private(model, representation, kernel, seed), question)
 
-    def explain(
-        self,
-        source: Source,
-        model: Model,
-        representation: Representation,
-        targets: Sequence[Any],
-        seed: Seed,
-    ) -> tuple[Explanation, ...]:
+    def explain(self, source: Source, question: Question) -> tuple[Explanation, ...]:
         """Explain from a source of samples, growing the neighborhood until it is enough."""
-        names = representation.names
+        names = question.representation.names
         n, last = self.sizes(len(names))
         near = grow(None, *source(0, n), names)
         while True:
-            found = self._conclude(near, model, representation, targets, seed, settled=n >= last)
+            found = self._conclude(near, question, settled=n >= last)
             if found:
                 return found
             more = min(2 * n, last)
@@ -152,59 +172,40 @@ class Lime:
 
     def kernel_for(self, representation: Representation) -> Kernel:
         """The kernel of these settings, made to measure for the representation."""
-        if self.kernel is not None:
-            return self.kernel
-        usual = representation.kernel
-        if isinstance(usual, Gaussian):
-            return Gaussian(usual.width * self.width)
-        return lambda distances: usual(distances / self.width)
+        kernel = representation.kernel if self.kernel is None else self.kernel
+        if not isinstance(kernel, Gaussian):
+            return checked_kernel(kernel)
+        return kernel if self.kernel is not None else Gaussian(kernel.width * self.width)
 
-    def _conclude(
-        self,
-        near: Neighborhood,
-        model: Model,
-        representation: Representation,
-        targets: Sequence[Any],
-        seed: Seed,
-        settled: bool,
-    ) -> tuple[Explanation, ...]:
+    def _conclude(self, near: Neighborhood, question: Question, settled: bool) -> tuple[Explanation, ...]:
         """One explanation a target; none at all if the top of one is not settled and there is budget left."""
         found = []
-        for wanted in targets:
-            target = resolve(wanted, model, near.outputs)
+        for wanted in question.targets:
+            target = resolve(wanted, question.model, near.outputs)
             y = target.read(near.outputs)
             if np.ptp(y) <= 8 * np.finfo(float).eps * np.abs(y).max():
-                found.append(self._explanation(near, None, 0.0, y, target, representation, seed))
+                found.append(self._explanation(near, y, None, 0.0, target, question))
                 continue
-            fit = self.surrogate(near, y, *self._selection())
+            selection = (None, None) if self.n_features is None else (self.select, self.n_features)
+            fit = self.surrogate(near, y, *selection)
             probability = top_probability(fit, self.until)
             if not settled and self.n_samples is None and probability < self.until.probability:
                 return ()
-            found.append(self._explanation(near, fit, probability, y, target, representation, seed))
+            found.append(self._explanation(near, y, fit, probability, target, question))
         return tuple(found)
-
-    def _selection(self) -> tuple[Selector | None, int | None]:
-        return (None, None) if self.n_features is None else (self.select, self.n_features)
 
     def _explanation(
         self,
         near: Neighborhood,
+        y: Floats,
         fit: Fit | None,
         probability: float,
-        y: Floats,
         target: Target,
-        representation: Representation,
-        seed: Seed,
+        question: Question,
     ) -> Explanation:
         """The record of a fit and its evidence; without a fit, that there is nothing to explain."""
-        n_calls, parts, w = len(y), representation.parts, near.weights[1:]
+        n_calls, parts, w = len(y), question.representation.parts, near.weights[1:]
         unsettled: tuple[tuple[str, ...], ...] = ()
-        recipe = {
-            "veridical": VERSION,
-            "method": recipe_of(self),
-            "target": target.label,
-            "rng": {"entropy": seed.entropy, "spawn_key": list(seed.spawn_key)},
-        }
         if fit is None:
             fit = _flat_fit(len(parts), float(y[0]))
             verdict = no_evidence(float(y[0]), n_calls, self.until.probability)
@@ -228,8 +229,8 @@ class Lime:
             top_probability=probability,
             unsettled=unsettled,
             verdict=verdict,
-            recipe=recipe,
-            notes=(*representation.notes, *self._notes(fit)),
+            recipe=question.recipe(self, target),
+            notes=(*question.representation.notes, *self._notes(fit)),
             path=fit.path,
         )
 
@@ -245,6 +246,22 @@ class Lime:
                 f"{int((~fit.measured).sum())} parts hardly ever change in the background, so they have no weight"
             )
         return tuple(notes)
+
+
+def checked_kernel(kernel: Kernel) -> Kernel:
+    """A kernel of the caller's own, whose answers are checked."""
+
+    def proximity(distances: Floats) -> Floats:
+        near = np.asarray(kernel(distances), dtype=np.float64)
+        if near.shape != distances.shape:
+            raise InputError(f"the kernel gave shape {near.shape} for distances of shape {distances.shape}")
+        if not np.isfinite(near).all() or (near < 0).any():
+            raise InputError("the kernel gave negative, infinite or missing proximities; wanted numbers from 0 on")
+        if not near.any():
+            raise InputError("the kernel is zero for all samples: give a wider one")
+        return near
+
+    return proximity
 
 
 def _flat_fit(d: int, value: float) -> Fit:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from veridical.attribute.choose import Indices, Selector
+from veridical.errors import check_positive
 from veridical.records import Bools, Design, Fit, Floats, Neighborhood
 
 LEAST = 5.0  # a part must change, and stay, in about this many samples before it gets a weight
@@ -28,6 +29,10 @@ class Linear:
 
     ridge: float = 0.0
     offset: Callable[[Floats, Floats], float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.ridge != 0:
+            check_positive("ridge, unless it is 0,", self.ridge)
 
     def __call__(
         self, near: Neighborhood, outputs: Floats, select: Selector | None = None, k: int | None = None
@@ -151,11 +156,15 @@ class Problem:
 
 
 def _steadiness(sums: Floats, covariance: Floats) -> float:
-    """Variance of a net against that of independent samples, at most 1, from the sums of its blocks."""
+    """Variance of a net against that of independent samples, at most 1, from the sums of its blocks.
+
+    With few parts the ratio itself is uncertain, so it is raised by its own standard error.
+    """
     if len(sums) < BLOCKS:
         return 1.0
+    freedom = (len(sums) - 1) * sums.shape[1]
     between = float(np.sum((sums - sums.mean(axis=0)) ** 2)) * len(sums) / (len(sums) - 1)
-    return min(1.0, between / max(float(np.trace(covariance)), 1e-300))
+    return min(1.0, (1 + (2 / freedom) ** 0.5) * between / max(float(np.trace(covariance)), 1e-300))
 
 
 def _cut(rows: Floats, length: int) -> list[Floats]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from veridical.attribute.ask import Model
-from veridical.attribute.lime import Lime
+from veridical.attribute.lime import Lime, Question
 from veridical.attribute.neighborhood import Answers, shared
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
 
@@ -77,8 +77,8 @@ def explain_all(
         if plan.n_jobs == 1:
             yield from map(one, range(len(batch)))
         else:
-            pool = Parallel(n_jobs=plan.n_jobs, prefer="threads", return_as="generator")
-            yield from pool(delayed(one)(i) for i in range(len(batch)))
+            with ThreadPoolExecutor(None if plan.n_jobs == -1 else plan.n_jobs) as pool:
+                yield from pool.map(one, range(len(batch)))
         own.forget(start + len(batch))
 
 
@@ -98,6 +98,6 @@ def explain_one(
         kernel, row = method.kernel_for(representation), cast(Shareable, representation)
         if row.efficiency(kernel) >= THIN:
             source = shared(answers, row, kernel, own(number))
-            return method.explain(source, model, row, (target,), seed)[0]
+            return method.explain(source, Question(model, row, (target,), seed, shared=True))[0]
     child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
     return method(model, representation, (target,), child)[0]

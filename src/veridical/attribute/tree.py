@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.tree import DecisionTreeRegressor
 
 from veridical.attribute.choose import Selector
-from veridical.errors import InputError
+from veridical.errors import InputError, check_whole
 from veridical.records import Fit, Floats, Neighborhood
 
 RESAMPLES = 50
@@ -27,8 +27,7 @@ class Tree:
     max_depth: int = 3
 
     def __post_init__(self) -> None:
-        if self.max_depth < 1:
-            raise InputError(f"a tree wants max_depth of at least 1, not {self.max_depth}")
+        check_whole("max_depth", self.max_depth)
 
     def __call__(
         self, near: Neighborhood, outputs: Floats, select: Selector | None = None, k: int | None = None

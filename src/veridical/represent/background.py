@@ -14,8 +14,8 @@ from scipy.special import ndtr
 from veridical.errors import InputError
 from veridical.masks import Words, net, normal_net, normal_quantiles
 from veridical.records import Bools, Floats, Part, Seed
-from veridical.represent.columns import CELLS, Binned, Coded, Normal, as_numbers, hot_codes, never_missing
-from veridical.represent.schema import Schema
+from veridical.represent.columns import CELLS, Binned, Coded, Normal, as_numbers, hot_codes
+from veridical.represent.schema import Schema, never_missing
 
 Cells = npt.NDArray[np.signedinteger[Any]]  # 16 bits where that is enough
 
@@ -35,6 +35,7 @@ class Values:
 class Placed:
     """Where instances are among the cells: a part is kept by a sample within its range."""
 
+    can_share: Bools  # (n,) whether the columns that are no part are as usual
     low: Cells  # (n, d)
     high: Cells  # (n, d), exclusive
     states: Cells  # (n, d), for the names
@@ -55,8 +56,12 @@ class Tilt:
 class Background:
     """All columns of a background. A part is a column or a one-hot group that varies."""
 
-    def __init__(self, schema: Schema, columns: tuple[Binned | Coded | Normal, ...]) -> None:
+    def __init__(
+        self, schema: Schema, columns: tuple[Binned | Coded | Normal, ...], usual: Any, fixed: Sequence[int] = ()
+    ) -> None:
         self.schema = schema
+        self.usual = usual  # a table of one row of the background, for columns that never vary
+        self.fixed = tuple(fixed)  # columns that vary, but must not be changed
         self.columns = columns  # one a part, in the order of the table
         d = len(columns)
         self.is_normal: Bools = np.array([isinstance(c, Normal) for c in columns], bool)
@@ -144,8 +149,25 @@ class Background:
             numbers = self._numbers(table, columns)
             if np.isnan(numbers).any():
                 raise InputError(never_missing(columns[int(np.argmax(np.isnan(numbers).any(axis=0)))].column))
-            normal[:, self.normal] = (numbers - self._means) / self._sds
-        return Placed(low, high, states, normal)
+            normal[:, self.normal] = z = (numbers - self._means) / self._sds
+            self._check_limits(columns, numbers, (z < self._limits[0] - 1e-9) | (z > self._limits[1] + 1e-9))
+        return Placed(self._as_usual(table), low, high, states, normal)
+
+    def _as_usual(self, table: Any) -> Bools:
+        """Rows whose columns that are no part hold what the background always holds."""
+        same = np.full(len(table), not self.fixed)
+        for position in self.held if not self.fixed else ():
+            values, usual = self.schema.column(table, position), self.schema.column(self.usual, position)[0]
+            same &= np.asarray(pd.isna(values) if pd.isna(usual) else np.asarray(values == usual, bool))
+        return same
+
+    def _check_limits(self, columns: Sequence[Normal], numbers: Floats, outside: Bools) -> None:
+        if outside.any():
+            i, j = np.argwhere(outside)[0]
+            low, high = self._limits[:, j] * self._sds[j] + self._means[j]
+            raise InputError(
+                f"column {columns[j].column!r} is {numbers[i, j]:g}, outside its valid range from {low:g} to {high:g}"
+            )
 
     def _binned_states(self, table: Any) -> npt.NDArray[np.int64]:
         columns = [c for c in self.columns if isinstance(c, Binned)]
@@ -162,8 +184,7 @@ class Background:
     def _coded_states(self, table: Any, column: Coded) -> npt.NDArray[np.int64]:
         if len(column.positions) == 1:
             return column.states(self.schema.column(table, column.positions[0]))
-        block = np.stack([as_numbers(self.schema.column(table, p)) for p in column.positions], axis=1)
-        return hot_codes(column.column, [self.schema.names[p] for p in column.positions], block)
+        return hot_codes(self.schema, table, column.column, column.positions)
 
     def _numbers(self, table: Any, columns: Sequence[Binned | Normal]) -> Floats:
         """The columns as one block of finite or missing numbers."""
@@ -178,9 +199,9 @@ class Background:
         return block
 
     def realize(self, values: Values, row: Any = None) -> Any:
-        """Samples as a table; columns that are no part, and a first row if wanted, come from ``row``."""
-        n = len(values.numbers)
-        if self._plain and (row is None) <= (not self.held):
+        """Samples as a table; columns that are no part come from ``row``, or are as usual."""
+        n, row = len(values.numbers), self.usual if row is None else row
+        if self._plain:
             return self._realize_plain(values, row)
         columns: list[Any] = [None] * len(self.schema.names)
         for j, column in enumerate(self.columns):

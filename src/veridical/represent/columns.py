@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 
 from veridical.errors import InputError
 from veridical.records import Floats, Part
-from veridical.represent.schema import some
+from veridical.represent.schema import Schema, never_missing, some
 
 CELLS = 4096  # of a binned column; the rates of its bins are rounded to this grid
 
@@ -92,21 +92,14 @@ class Normal:
         return Part(self.column, self.column, "per sd", float(value))
 
 
-def never_missing(column: str) -> str:
-    return (
-        f"column {column!r} is missing here, but never in the background: fill it in, "
-        f"or give a background in which it is missing as often as in your data"
-    )
-
-
 def as_numbers(values: Any) -> Floats:
-    """Numbers, dates and durations on one number line; missing is nan."""
+    """Numbers, dates and durations (in the unit of their type) on one number line; missing is nan."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         return values.astype(np.float64, copy=False)
     if pd.api.types.is_datetime64_any_dtype(values):
-        ticks: Any = pd.DatetimeIndex(values).as_unit("ns").asi8
+        ticks: Any = pd.DatetimeIndex(values).asi8
     elif pd.api.types.is_timedelta64_dtype(values):
-        ticks = pd.TimedeltaIndex(values).as_unit("ns").asi8
+        ticks = pd.TimedeltaIndex(values).asi8
     else:
         return np.asarray(pd.Series(values).to_numpy(dtype=np.float64, na_value=np.nan))
     return np.where(np.asarray(pd.isna(values)), np.nan, ticks.astype(np.float64))
@@ -120,7 +113,8 @@ def learn_binned(column: str, position: int, values: Floats, edges: Floats) -> B
     counts = np.append(np.bincount(state, minlength=n_bins), [missing] if missing else []).astype(float)
     widths = _round_to_cells(counts / len(values))
     bounds = np.append(0, np.cumsum(widths)).astype(np.int32)
-    low, high = np.append(seen.min(), edges), np.append(edges, seen.max())
+    inner = np.clip(edges, seen.min(), seen.max())
+    low, high = np.append(seen.min(), inner), np.append(inner, seen.max())
     left, rise = np.full(CELLS, np.nan), np.zeros(CELLS)
     for b in range(n_bins):
         if widths[b]:
@@ -165,21 +159,25 @@ def learn_levels(column: str, position: int, values: Any, edges: Floats) -> Code
     return _coded(column, (position,), values[first], order, edges, codes, parts)
 
 
-def learn_group(name: str, positions: Sequence[int], names: Sequence[str], block: Floats) -> Coded:
+def learn_group(schema: Schema, table: Any, name: str, positions: Sequence[int]) -> Coded:
     """One-hot columns that change together."""
-    codes = hot_codes(name, names, block)
-    levels = np.eye(len(positions))
-    labels = [short if short else full for full, short in ((n, _suffix(n, name)) for n in names)]
+    codes = hot_codes(schema, table, name, positions)
+    labels = [_suffix(schema.names[p], name) or schema.names[p] for p in positions]
     parts = tuple(Part(f"{name} = {label}", name, "=", label) for label in labels)
-    return _coded(name, tuple(positions), levels, pd.RangeIndex(len(positions)), None, codes, parts)
+    order = pd.RangeIndex(len(positions))
+    return _coded(name, tuple(positions), np.eye(len(positions)), order, None, codes, parts)
 
 
-def hot_codes(name: str, names: Sequence[str], block: Floats) -> npt.NDArray[np.int64]:
+def hot_codes(schema: Schema, table: Any, name: str, positions: Sequence[int]) -> npt.NDArray[np.int64]:
     """Which column of a one-hot group is 1 in each row."""
-    if not (np.isin(block, (0, 1)).all() and (block.sum(axis=1) == 1).all()):
-        raise InputError(
-            f"the one-hot group {name!r} wants exactly one 1 and otherwise 0 in each row of {some(names)}"
-        )
+    try:
+        block = np.stack([as_numbers(schema.column(table, p)) for p in positions], axis=1)
+        good = np.isin(block, (0, 1)).all() and (block.sum(axis=1) == 1).all()
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        names = some(schema.names[p] for p in positions)
+        raise InputError(f"the one-hot group {name!r} wants exactly one 1 and otherwise 0 in each row of {names}")
     return np.asarray(block.argmax(axis=1))
 
 
@@ -196,15 +194,30 @@ def bin_parts(column: str, edges: Floats, dtype: Any) -> tuple[Part, ...]:
 
 def _readable(edges: Floats, dtype: Any) -> tuple[list[Any], list[str]]:
     """Edges as values of the column's kind, and as text."""
+    ticks = edges.astype(np.int64)
     if pd.api.types.is_datetime64_any_dtype(dtype):
-        dates = [pd.Timestamp(int(e)) for e in edges]
+        unit = dtype.unit if isinstance(dtype, pd.DatetimeTZDtype) else np.datetime_data(dtype)[0]
+        dates = pd.DatetimeIndex(ticks.view(f"M8[{unit}]"))
+        if isinstance(dtype, pd.DatetimeTZDtype):
+            dates = dates.tz_localize("UTC").tz_convert(dtype.tz)
         whole_days = all(d == d.normalize() for d in dates)
         return list(dates), [str(d.date()) if whole_days else str(d.floor("s")) for d in dates]
     if pd.api.types.is_timedelta64_dtype(dtype):
-        durations = [pd.Timedelta(int(e)) for e in edges]
+        durations = pd.TimedeltaIndex(ticks.view(f"m8[{np.datetime_data(dtype)[0]}]"))
         return list(durations), [str(d) for d in durations]
-    digits = next((k for k in range(4, 18) if len({f"{e:.{k}g}" for e in edges}) == len(edges)), 17)
-    return [float(e) for e in edges], [f"{e:.{digits}g}" for e in edges]
+    for digits in range(4, 18):
+        shown = [_written(e, digits) for e in edges]
+        if len(set(shown)) == len(edges):
+            break
+    return [float(e) for e in edges], shown
+
+
+def _written(number: float, digits: int) -> str:
+    """A number with this many significant digits, its whole part in full, without an exponent if it can be."""
+    whole = len(str(int(abs(number)))) if abs(number) < 1e15 else 0
+    short = float(f"{number:.{max(digits, whole)}g}")
+    usual = short == 0 or 1e-4 <= abs(short) < 1e15
+    return np.format_float_positional(short, trim="-") if usual else f"{short:g}"
 
 
 def _coded(

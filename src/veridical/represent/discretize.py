@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from veridical.errors import InputError
+from veridical.errors import InputError, check_whole
 from veridical.records import Floats
 
 
@@ -28,8 +28,7 @@ class Quantiles:
     n: int = 4
 
     def __post_init__(self) -> None:
-        if self.n < 2:
-            raise InputError(f"Quantiles wants n of at least 2 bins, not {self.n}")
+        check_whole("the n of Quantiles", self.n, least=2)
 
     def edges(self, values: Floats, column: str, position: int) -> Floats | None:
         shares = np.linspace(0, 1, self.n + 1)[1:-1]
@@ -74,12 +73,18 @@ class Edges:
     by_column: Mapping[str | int, Sequence[float]]
 
     def edges(self, values: Floats, column: str, position: int) -> Floats | None:
-        given = self.by_column.get(column, self.by_column.get(position))
-        if given is None:
+        if column not in self.by_column and position not in self.by_column:
             return Quantiles(4).edges(values, column, position)
-        edges = np.asarray(given, float)
-        if edges.ndim != 1 or not len(edges) or not np.all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0):
-            raise InputError(f"the edges of {column!r} must be finite and increasing, not {list(given)}")
+        given = self.by_column[column if column in self.by_column else position]
+        try:
+            edges = np.asarray(given, float)
+            good = edges.ndim == 1 and len(edges) and np.isfinite(edges).all() and (np.diff(edges) > 0).all()
+        except (TypeError, ValueError):
+            good = False
+        if not good:
+            raise InputError(
+                f"the edges of {column!r} must be a list of finite, increasing numbers, not {given!r}"
+            )
         return edges
 
 

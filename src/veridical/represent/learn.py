@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,38 +38,58 @@ def learn(
     ranges: Mapping[str | int, tuple[float, float]],
 ) -> tuple[Background, tuple[str, ...]]:
     """The background, and notes on the columns that are no part of any explanation."""
-    coded = {position_of(schema, c, "categorical") for c in categorical}
-    fixed = {position_of(schema, c, "immutable") for c in immutable}
+    coded = positions_of(schema, categorical, "categorical")
+    fixed = positions_of(schema, immutable, "immutable")
+    if not isinstance(ranges, Mapping):
+        raise InputError(f"ranges wants a mapping of columns to (low, high), not {type(ranges).__name__}")
     valid = {position_of(schema, c, "ranges"): limits for c, limits in ranges.items()}
-    groups = {name: [position_of(schema, c, "onehot") for c in members] for name, members in onehot.items()}
-    grouped = {p for members in groups.values() for p in members}
-    if len(grouped) < sum(map(len, groups.values())):
-        raise InputError("a column can be in one one-hot group only")
+    groups = _groups(schema, onehot)
+    if isinstance(discretize, Edges):
+        for column in discretize.by_column:
+            position_of(schema, column, "Edges")
     columns: list[tuple[int, Kind]] = []
-    for name, members in groups.items():
-        block = np.stack([as_numbers(schema.column(table, p)) for p in members], axis=1)
-        if not fixed.intersection(members):
-            columns.append((members[0], learn_group(name, members, [schema.names[p] for p in members], block)))
     constant = []
-    for p, name in enumerate(schema.names):
-        if p in grouped or p in fixed:
-            continue
-        column = learn_column(name, p, schema.column(table, p), p in coded, discretize, valid.get(p))
-        if column is None:
+    for name, members in groups.items():
+        group = learn_group(schema, table, name, members)
+        if 1 in np.diff(group.cumulative, prepend=0.0):
             constant.append(name)
+        elif not fixed.intersection(members):
+            columns.append((members[0], group))
+    for p in sorted(set(range(len(schema.names))) - fixed - {p for members in groups.values() for p in members}):
+        kind = learn_column(
+            schema.names[p], p, schema.column(table, p), p in coded, discretize, valid.get(p), schema.dtypes[p]
+        )
+        if kind is None:
+            constant.append(schema.names[p])
         else:
-            columns.append((p, column))
+            columns.append((p, kind))
     if not columns:
         raise InputError(
-            "no column of the background varies, so there is nothing to take away: "
-            "give a background with different rows"
+            "no column of the background varies and may change, so there is nothing to take away: "
+            "give a background with different rows, and leave some columns out of immutable"
         )
     notes = []
     if constant:
         notes.append(f"left out, because they never vary in the background: {some(constant)}")
     if fixed:
         notes.append(f"never changed, as declared: {some(schema.names[p] for p in sorted(fixed))}")
-    return Background(schema, tuple(c for _, c in sorted(columns, key=lambda pc: pc[0]))), tuple(notes)
+    parts = tuple(c for _, c in sorted(columns, key=lambda pc: pc[0]))
+    return Background(schema, parts, schema.rows(table, 0, 1), sorted(fixed)), tuple(notes)
+
+
+def _groups(schema: Schema, onehot: Any) -> dict[str, list[int]]:
+    """Positions of the columns of each one-hot group."""
+    if not isinstance(onehot, Mapping):
+        raise InputError(f"onehot wants a mapping of group names to columns, not {type(onehot).__name__}")
+    groups = {str(name): sorted(positions_of(schema, m, "onehot")) for name, m in onehot.items()}
+    seen: set[int] = set()
+    for name, members in groups.items():
+        if len(members) < 2:
+            raise InputError(f"the one-hot group {name!r} wants at least two columns, not {len(members)}")
+        for p in seen.intersection(members):
+            raise InputError(f"a column can be in one one-hot group only; {schema.names[p]} is in two")
+        seen.update(members)
+    return groups
 
 
 def learn_column(
@@ -78,31 +98,49 @@ def learn_column(
     values: Any,
     is_category: bool,
     discretize: Discretizer,
-    valid: tuple[float, float] | None,
+    valid: Any,
+    dtype: Any,
 ) -> Kind | None:
     """One column; None if it never varies."""
     values = _refined(values)
     distinct = pd.unique(pd.Series(values))
-    if len(distinct) < 2:
-        return None
     number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
     date = pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values)
+    if valid is not None:
+        _check_range(name, values if number and not is_category else None, valid)
+    if len(distinct) < 2:
+        return None
     if is_category or not (number or date):
         return learn_categories(name, position, values)
     numbers = as_numbers(values)
     if np.isinf(numbers).any():
         raise InputError(f"column {name!r} of the background has infinite values; wanted finite numbers")
-    _check_range(name, numbers, valid)
-    edges = discretize.edges(numbers, name, position)
+    edges = _edges(discretize, values, numbers, name, position)
     whole = not pd.api.types.is_float_dtype(values)
     if edges is None:
         if number and not np.isnan(numbers).any():
-            return _learn_normal(name, position, numbers, valid, whole)
+            return _learn_normal(name, position, numbers, valid, dtype if whole else None)
         edges = Quantiles(4).edges(numbers, name, position)
         assert edges is not None
     if len(distinct) == 2 and not isinstance(discretize, Edges):
         return learn_categories(name, position, values)
     return (learn_levels if whole else learn_binned)(name, position, values if whole else numbers, edges)
+
+
+def _edges(discretize: Discretizer, values: Any, numbers: Floats, name: str, position: int) -> Floats | None:
+    """The discretizer's edges; a caller's own may be dates."""
+    if isinstance(discretize, Edges) and numbers is not values and not pd.api.types.is_numeric_dtype(values):
+        given = discretize.by_column.get(name, discretize.by_column.get(position))
+        if given is not None:
+            discretize = Edges({name: as_numbers(pd.Series(list(given), dtype=values.dtype)).tolist()})
+    return discretize.edges(numbers, name, position)
+
+
+def positions_of(schema: Schema, columns: Any, argument: str) -> set[int]:
+    """Columns by name or position."""
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise InputError(f"{argument} wants a list of columns, not {columns!r}")
+    return {position_of(schema, c, argument) for c in columns}
 
 
 def position_of(schema: Schema, column: str | int, argument: str) -> int:
@@ -116,21 +154,25 @@ def position_of(schema: Schema, column: str | int, argument: str) -> int:
     raise InputError(f"{argument} names the column {column!r}, but the background has {some(schema.names)}")
 
 
-def _learn_normal(
-    name: str, position: int, numbers: Floats, valid: tuple[float, float] | None, whole: bool
-) -> Normal:
+def _learn_normal(name: str, position: int, numbers: Floats, valid: Any, whole_type: Any) -> Normal:
+    """Mean and spread, cut to the valid range and to what a type of whole numbers can hold."""
     mean, sd = float(numbers.mean()), float(numbers.std())
     low, high = valid or (-np.inf, np.inf)
-    return Normal(name, position, mean, sd, (low - mean) / sd, (high - mean) / sd, whole)
+    if whole_type is not None and pd.api.types.is_integer_dtype(whole_type):
+        limits = np.iinfo(getattr(whole_type, "numpy_dtype", whole_type))
+        low, high = max(low, limits.min), min(high, limits.max)
+    ends = [(end - mean) / sd for end in (low, high)]
+    low, high = (end if valid or abs(end) < 8 else np.copysign(np.inf, end) for end in ends)
+    return Normal(name, position, mean, sd, float(low), float(high), whole_type is not None)
 
 
-def _check_range(name: str, numbers: Floats, valid: tuple[float, float] | None) -> None:
-    if valid is None:
-        return
-    low, high = valid
-    if not low < high:
-        raise InputError(f"the range of {name!r} must be (low, high) with low < high, not {valid}")
-    if np.nanmin(numbers) < low or np.nanmax(numbers) > high:
+def _check_range(name: str, values: Any, valid: Any) -> None:
+    if not (isinstance(valid, Sequence) and len(valid) == 2 and valid[0] < valid[1]):
+        raise InputError(f"the range of {name!r} must be (low, high) with low < high, not {valid!r}")
+    if values is None:
+        raise InputError(f"a range is for numbers, and the column {name!r} holds something else")
+    numbers = as_numbers(values)
+    if np.nanmin(numbers) < valid[0] or np.nanmax(numbers) > valid[1]:
         raise InputError(
             f"the background has values of {name!r} outside its range {valid}: "
             f"from {np.nanmin(numbers):g} to {np.nanmax(numbers):g}"

@@ -18,7 +18,7 @@ from veridical.represent.background import Background, Placed, Tilt, Values
 from veridical.represent.columns import Coded
 from veridical.represent.discretize import Discretizer, Quantiles
 from veridical.represent.learn import learn
-from veridical.represent.schema import Schema
+from veridical.represent.schema import Schema, as_array
 from veridical.represent.sparse import check_sparse, sparse_rows
 
 WIDTH = Gaussian(0.75)
@@ -47,7 +47,7 @@ class Rows:
         ranges: Mapping[str | int, tuple[float, float]] | None = None,
     ) -> None:
         self.discretize = Quantiles(4) if discretize is None else discretize
-        if not hasattr(self.discretize, "edges"):
+        if not hasattr(self.discretize, "edges") or isinstance(self.discretize, type):
             raise InputError(
                 f"discretize wants an object such as Quartiles(), Deciles(), Edges({{…}}) or Continuous(), "
                 f"not {discretize!r}"
@@ -92,8 +92,19 @@ class Rows:
         if not len(rows):
             raise InputError("there are no rows to explain")
         for start in range(0, len(rows), 10_000):
-            self.background.place(rows.inputs(start, start + 10_000))
+            self._check(rows, start, start + 10_000)
         return rows
+
+    def _check(self, rows: TableRows, start: int, stop: int) -> None:
+        """A wrong row is found, and its number said, before the model is asked."""
+        try:
+            self.background.place(rows.rows(start, stop))
+        except InputError as cause:
+            if stop - start == 1:
+                raise InputError(f"row {start}: {cause}") from cause
+            middle = (start + stop) // 2
+            self._check(rows, start, middle)
+            self._check(rows, middle, stop)
 
     def __repr__(self) -> str:
         shape = f"{len(self.names)} columns"
@@ -111,13 +122,17 @@ class TableRows:
     def __len__(self) -> int:
         return len(self.table)
 
-    def inputs(self, start: int, stop: int) -> Any:
+    def rows(self, start: int, stop: int) -> Any:
         return self.background.schema.rows(self.table, start, stop)
 
+    def inputs(self, start: int, stop: int) -> Any:
+        """A copy: a model that changes its inputs must not change ours."""
+        return self.rows(start, stop).copy()
+
     def batch(self, start: int, stop: int) -> list[Representation]:
-        placed = self.background.place(self.inputs(start, stop))
+        placed = self.background.place(self.rows(start, stop))
         return [
-            _row(self.background, self.inputs(i, i + 1), placed, i - start, self.notes) for i in range(start, stop)
+            _row(self.background, self.rows(i, i + 1), placed, i - start, self.notes) for i in range(start, stop)
         ]
 
 
@@ -147,6 +162,10 @@ class Row:
         return self.background
 
     def efficiency(self, kernel: Kernel) -> float:
+        """Effective share of a sample that all rows share; 0 if this row cannot share it."""
+        return self._thickness(kernel) if self.placed.can_share[self.i] else 0.0
+
+    def _thickness(self, kernel: Kernel) -> float:
         """Effective share of samples that are drawn without regard to the row; 1 if it cannot be known."""
         if not isinstance(kernel, Gaussian):
             return 1.0
@@ -159,7 +178,7 @@ class Row:
 
     def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
         """Samples of the background, weighted by proximity; or samples drawn near the row, where that pays."""
-        tilt = isinstance(kernel, Gaussian) and (bool(self.background.normal) or self.efficiency(kernel) < STEADY)
+        tilt = isinstance(kernel, Gaussian) and (bool(self.background.normal) or self._thickness(kernel) < STEADY)
         if tilt:
             assert isinstance(kernel, Gaussian)
             return self._draw_near(kernel, seed, start, stop)
@@ -204,7 +223,7 @@ class Row:
         share, far, is_normal = self.shares, np.exp(-0.5 / s), background.is_normal
         x, with_instance = self.placed.normal[self.i], start == 0
         center, spread = x / (1 + s), np.full(len(x), np.sqrt(s / (1 + s)))
-        near = share / (share + (1 - share) * far)
+        near = np.where(is_normal, 1.0, share / (share + (1 - share) * far))
         mass = np.where(is_normal, spread * np.exp(-(x**2) / (2 + 2 * s)), share + (1 - share) * far)
         begin, end = np.zeros(len(x)), np.ones(len(x))
         for j in np.flatnonzero(~is_normal):
@@ -246,8 +265,13 @@ def _as_table(background: Any) -> Any:
     """A DataFrame or a two-dimensional array with at least two rows."""
     if isinstance(background, pd.Series):
         raise InputError("the background must be a table of rows, not a Series: pass the training data")
-    table = background if isinstance(background, pd.DataFrame) else np.asarray(background)
-    if table.ndim == 2 and len(table) < 2:
+    if background is None or isinstance(background, (str, bytes)):
+        kind = "None" if background is None else type(background).__name__
+        raise InputError(f"the background must be a table of rows, not {kind}: pass the training data")
+    table = background if isinstance(background, pd.DataFrame) else as_array(background, "a background of rows")
+    if table.ndim != 2:
+        raise InputError(f"the background must have rows and columns; it has shape {table.shape}")
+    if len(table) < 2:
         raise InputError(
             f"the background must show how the columns vary: wanted at least two rows, got {len(table)}"
         )

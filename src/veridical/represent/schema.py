@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,18 +27,15 @@ class Schema:
             if names is not None:
                 raise InputError("names are for arrays; a DataFrame has its own: rename its columns instead")
             if not background.columns.is_unique:
-                twice = sorted({str(c) for c in background.columns[background.columns.duplicated()]})
-                raise InputError(f"column names must be unique; these occur twice: {', '.join(twice)}")
+                raise InputError(f"column names must be unique; {_twice(background.columns)}")
             labels = background.columns
             return cls(tuple(map(str, labels)), labels, tuple(background.dtypes))
-        if background.ndim != 2:
-            raise InputError(f"the background must have rows and columns; it has shape {background.shape}")
         width = background.shape[1]
         named = [f"x{j}" for j in range(width)] if names is None else [str(name) for name in names]
         if len(named) != width:
             raise InputError(f"names must name every column: {width} columns, {len(named)} names")
         if len(set(named)) != width:
-            raise InputError("names must be unique")
+            raise InputError(f"names must be unique; {_twice(pd.Index(named))}")
         return cls(tuple(named), None, (background.dtype,) * width)
 
     @property
@@ -54,17 +51,20 @@ class Schema:
 
     def check_table(self, X: Any) -> Any:
         """Many rows with this schema's columns, order and types."""
-        if self.labels is not None:
+        if isinstance(X, list) and X and all(isinstance(x, (Mapping, pd.Series)) for x in X):
+            checked = [self.check_row(x) for x in X]
+            return checked[0] if len(checked) == 1 else self._stack_all(checked)
+        if self.labels is not None and isinstance(X, pd.DataFrame):
             return self._check_frame(X)
-        if isinstance(X, pd.DataFrame):
-            X = X.to_numpy()
-        table = _array(X)
+        if isinstance(X, pd.DataFrame) and set(X.columns) == set(self.names):
+            X = X[list(self.names)]
+        table = as_array(X.to_numpy() if isinstance(X, pd.DataFrame) else X, "rows to explain")
         if table.ndim != 2 or table.shape[1] != len(self.names):
             raise InputError(
                 f"wanted rows of {len(self.names)} columns, as in the background; "
-                f"got an array of shape {table.shape}"
+                f"got {type(X).__name__} of shape {table.shape}"
             )
-        return self._cast_array(table)
+        return self._cast_array(table) if self.labels is None else self._check_frame(self._frame(table))
 
     def check_row(self, x: Any) -> Any:
         """One row as a table of one row."""
@@ -72,33 +72,39 @@ class Schema:
             if len(x) != 1:
                 raise InputError(f"wanted one row to explain, got {len(x)}: use explain_many, or pick one row")
             return self.check_table(x)
-        if self.labels is None:
-            flat = _array(list(x.values()) if isinstance(x, Mapping) else x)
-            if flat.shape != (len(self.names),):
-                raise InputError(
-                    f"wanted a row of {len(self.names)} columns, as in the background; "
-                    f"got something of shape {flat.shape}"
-                )
-            return self._cast_array(flat[None, :])
         if isinstance(x, pd.Series):
-            x = x.to_dict()
-        elif not isinstance(x, Mapping):
+            if not x.index.is_unique:
+                raise InputError(f"the row has a column more than once; {_twice(x.index)}")
+            by_name = self.labels is not None or set(x.index) == set(self.names)
+            x = dict(zip(x.index, x.to_list(), strict=True)) if by_name else x.to_numpy()
+        if isinstance(x, Mapping):
+            self._check_labels(pd.Index(list(x)))
+            values = [x[c] for c in (self.names if self.labels is None else self.labels)]
+        elif isinstance(x, Iterable) and not isinstance(x, (str, bytes)):
             values = list(x)
-            if len(values) != len(self.names):
-                raise InputError(f"wanted a row of {len(self.names)} columns, got {len(values)} values")
-            x = dict(zip(self.labels, values, strict=True))
-        self._check_labels(pd.Index(list(x)))
-        single = {c: _series([x[c]], t, str(c)) for c, t in zip(self.labels, self.dtypes, strict=True)}
-        return pd.DataFrame(single, columns=self.labels)
+        else:
+            raise InputError(f"wanted a row of {len(self.names)} columns, got {type(x).__name__} {x!r}")
+        if len(values) != len(self.names):
+            raise InputError(
+                f"wanted a row of {len(self.names)} columns, as in the background; got {len(values)} values"
+            )
+        if self.labels is None:
+            flat = as_array(values, "one value a column")
+            if flat.ndim != 1:
+                raise InputError(f"wanted one value a column; got values of shape {flat.shape[1:]}")
+            return self._cast_array(flat[None, :])
+        zipped = zip(self.labels, values, self.dtypes, strict=True)
+        return pd.DataFrame({c: _series([v], t, str(c)) for c, v, t in zipped}, columns=self.labels)
 
     def build(self, columns: Sequence[Any], n: int) -> Any:
         """A table with this schema out of one array a column."""
-        if self.labels is not None:
-            return pd.DataFrame(dict(zip(self.labels, columns, strict=True)), columns=self.labels, index=range(n))
-        out = np.empty((n, len(columns)), dtype=self.dtypes[0])
-        for j, column in enumerate(columns):
-            out[:, j] = column
-        return out
+        if self.labels is None:
+            out = np.empty((n, len(columns)), dtype=self.dtypes[0])
+            for j, column in enumerate(columns):
+                out[:, j] = column
+            return out
+        zipped = zip(self.labels, columns, self.dtypes, strict=True)
+        return pd.DataFrame({c: pd.Series(v, dtype=t, copy=False) for c, v, t in zipped}, columns=self.labels)
 
     def build_plain(self, values: Any) -> Any:
         """A table out of one block of floats, for a schema that is ``plain``."""
@@ -115,73 +121,61 @@ class Schema:
         """Some rows of a checked table."""
         return table.iloc[start:stop] if self.labels is not None else table[start:stop]
 
-    def _check_frame(self, X: Any) -> pd.DataFrame:
-        if not isinstance(X, pd.DataFrame):
-            table = _array(X)
-            if table.ndim != 2 or table.shape[1] != len(self.names):
-                raise InputError(
-                    f"wanted rows of {len(self.names)} columns, as in the background; "
-                    f"got something of shape {table.shape}"
-                )
-            X = pd.DataFrame(table, columns=self.labels)
-        self._check_labels(X.columns)
+    def _stack_all(self, tables: list[Any]) -> Any:
+        return np.concatenate(tables) if self.labels is None else pd.concat(tables, ignore_index=True)
+
+    def _frame(self, table: Any) -> pd.DataFrame:
+        return pd.DataFrame(table, columns=self.labels)
+
+    def _check_frame(self, X: pd.DataFrame) -> pd.DataFrame:
         assert self.labels is not None
+        if not X.columns.is_unique:
+            raise InputError(f"the rows have a column more than once; {_twice(X.columns)}")
+        self._check_labels(X.columns)
         ordered: pd.DataFrame = X[self.labels]
         if tuple(ordered.dtypes) == self.dtypes:
             return ordered
-        X = ordered
-        cast = {c: _series(X[c], t, str(c)) for c, t in zip(self.labels, self.dtypes, strict=True)}
+        cast = {c: _series(ordered[c], t, str(c)) for c, t in zip(self.labels, self.dtypes, strict=True)}
         return pd.DataFrame(cast, columns=self.labels)
 
     def _check_labels(self, given: pd.Index) -> None:
-        assert self.labels is not None
-        missing = [str(c) for c in self.labels if c not in given]
-        unknown = [str(c) for c in given if c not in self.labels]
+        wanted = pd.Index(self.names) if self.labels is None else self.labels
+        missing = [str(c) for c in wanted if c not in given]
+        unknown = [str(c) for c in given if c not in wanted]
         if missing or unknown:
             words = [f"missing: {', '.join(missing)}"] * bool(missing)
             words += [f"unknown: {', '.join(unknown)}"] * bool(unknown)
-            raise InputError(f"wanted the {len(self.labels)} columns of the background; {'; '.join(words)}")
+            raise InputError(f"wanted the {len(wanted)} columns of the background; {'; '.join(words)}")
 
     def _cast_array(self, table: Any) -> Any:
         dtype = self.dtypes[0]
         if table.dtype == dtype or dtype.kind == "O":
             return table.astype(dtype, copy=False)
         try:
-            cast = table.astype(dtype)
+            with np.errstate(invalid="ignore"):
+                cast = table.astype(dtype)
         except (TypeError, ValueError) as cause:
             raise InputError(f"the background holds {dtype}; this row does not: {cause}") from cause
+        if dtype.kind in "iub" and pd.isna(table).any():
+            raise InputError(never_missing(self.names[int(np.argmax(pd.isna(table).any(axis=0)))]))
         if dtype.kind in "iub" and not np.array_equal(cast, table):
             raise InputError(f"the background holds {dtype}; this row has values that are not whole numbers")
         return cast
 
 
-def _array(X: Any) -> Any:
+def as_array(values: Any, what: str) -> Any:
+    """Nested values as an array, if they have a shape."""
     try:
-        return np.asarray(X)
-    except (TypeError, ValueError) as cause:
-        raise InputError(f"wanted rows of equal length: {cause}") from cause
+        return np.asarray(values)
+    except ValueError as cause:
+        raise InputError(f"wanted {what}, all of equal length: {cause}") from cause
 
 
-def _series(values: Any, dtype: Any, column: str) -> pd.Series[Any]:
-    """Values as a column of the given type; what the type cannot hold is an error, never a silent NaN."""
-    plain = pd.Series(list(values), dtype=object)
-    try:
-        if isinstance(dtype, np.dtype) and dtype.kind in "iub" and plain.isna().any():
-            raise InputError(f"column {column!r} has no missing values in the background, but this row has one")
-        cast = pd.Series(list(values)).astype(dtype)
-    except (TypeError, ValueError) as cause:
-        if isinstance(cause, InputError):
-            raise
-        raise InputError(f"column {column!r} holds {dtype}; {plain.iloc[0]!r} is not: {cause}") from cause
-    if isinstance(dtype, np.dtype) and dtype.kind in "iu" and not (cast.to_numpy() == plain.to_numpy()).all():
-        raise InputError(f"column {column!r} holds whole numbers; {plain.iloc[0]!r} is not one")
-    lost = cast.isna().to_numpy() & ~plain.isna().to_numpy()
-    if lost.any():
-        raise InputError(
-            f"unknown category {plain[lost].iloc[0]!r} in column {column!r}; "
-            f"the background has {some(dtype.categories)}"
-        )
-    return cast
+def never_missing(column: str) -> str:
+    return (
+        f"column {column!r} is missing here, but never in the background: fill it in, "
+        f"or give a background in which it is missing as often as in your data"
+    )
 
 
 def some(values: Any, limit: int = 8) -> str:
@@ -189,3 +183,33 @@ def some(values: Any, limit: int = 8) -> str:
     values = list(values)
     more = f" and {len(values) - limit} more" if len(values) > limit else ""
     return ", ".join(repr(v) if isinstance(v, str) else str(v) for v in values[:limit]) + more
+
+
+def _series(values: Any, dtype: Any, column: str) -> pd.Series[Any]:
+    """Values as a column of the given type; what the type cannot hold is an error, never silently changed."""
+    plain = pd.Series(list(values), dtype=object)
+    missing = plain.isna().to_numpy()
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and missing.any():
+        raise InputError(never_missing(column))
+    if isinstance(dtype, pd.CategoricalDtype):
+        lost = ~missing & ~plain.isin(dtype.categories).to_numpy()
+        if lost.any():
+            raise InputError(
+                f"unknown category {plain[lost].iloc[0]!r} in column {column!r}; "
+                f"the background has {some(dtype.categories)}"
+            )
+    try:
+        cast: pd.Series[Any] = pd.Series(plain.where(~missing, None).to_list(), dtype=dtype)
+    except (TypeError, ValueError) as cause:
+        kind = "whole numbers" if pd.api.types.is_integer_dtype(dtype) else dtype
+        raise InputError(f"column {column!r} holds {kind}; {plain[~missing].iloc[0]!r} is not: {cause}") from cause
+    if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_integer_dtype(dtype):
+        same = cast[~missing].to_numpy(dtype=object) == plain[~missing].to_numpy()
+        if not np.all(same):
+            kind = "True or False" if pd.api.types.is_bool_dtype(dtype) else "whole numbers"
+            raise InputError(f"column {column!r} holds {kind}; {plain[~missing][~same].iloc[0]!r} is not")
+    return cast
+
+
+def _twice(labels: pd.Index) -> str:
+    return f"twice there: {', '.join(sorted({str(c) for c in labels[labels.duplicated()]}))}"

@@ -25,8 +25,9 @@ class SparseRow:
     def __post_init__(self) -> None:
         if not self.row.nnz:
             raise InputError("the row is all zeros, so there is nothing to take away")
-        if not np.isfinite(self.row.data).all():
-            raise InputError("the row has values that are not finite")
+        bad = ~np.isfinite(self.row.data)
+        if bad.any():
+            raise InputError(f"{self.columns[self.row.indices[bad][0]]} is not finite in this row")
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -69,6 +70,10 @@ def check_sparse(background: Any, names: Sequence[str] | None) -> tuple[str, ...
     named = tuple(f"x{j}" for j in range(width)) if names is None else tuple(map(str, names))
     if len(named) != width or len(set(named)) != width:
         raise InputError(f"names must name every column once: {width} columns, {len(set(named))} names")
+    entries = background.tocoo()
+    bad = ~np.isfinite(entries.data)
+    if bad.any():
+        raise InputError(f"column {named[entries.col[bad][0]]} of the background has values that are not finite")
     return named
 
 
@@ -97,5 +102,6 @@ def sparse_rows(X: Any, names: Sequence[str]) -> SparseRows:
         raise InputError(f"wanted rows of {len(names)} columns, as in the background; got {matrix.shape[1]}")
     if not matrix.shape[0]:
         raise InputError("there are no rows to explain")
+    matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return SparseRows(matrix, names)
