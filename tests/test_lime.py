@@ -193,13 +193,34 @@ def test_a_narrow_kernel_is_no_problem() -> None:
     assert why.effective_size == pytest.approx(2048)
 
 
-def test_parts_that_hardly_vary_get_no_weight() -> None:
-    table = TABLE.copy()
-    table[:, 5] = np.r_[1.0, 2.0, np.zeros(498)]
-    why = vd.explain(bumpy, vd.Rows(table, discretize=vd.Edges({5: [0.5, 1.5]})), table[3])
+def test_a_part_that_never_occurs_in_the_background_gets_no_weight() -> None:
+    x = TABLE[3].copy()
+    x[5] = 99.0
+    why = vd.explain(bumpy, vd.Rows(TABLE, discretize=vd.Edges({5: [0.0, 50.0]})), x)
     assert why.weights[5] == 0
     assert np.isinf(why.intervals[5]).all()
     assert any("hardly ever change" in note for note in why.notes)
+
+
+def test_rare_states_are_drawn_more_often_and_weighed_less() -> None:
+    """A category of 1 row in 100: the same limit, a far smaller error than its share would allow."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.normal(size=(2000, 5)), rng.random(2000) < 0.01])
+    rows = vd.Rows(table)
+    x = table[table[:, 5] == 1][0]
+
+    def model(X: Any) -> Floats:
+        return np.tanh(X[:, 0] + X[:, 1]) + X[:, 5] * (1 + 0.3 * X[:, 2])
+
+    row = rows(x)
+    sample = row.draw(row.kernel, np.random.SeedSequence(0), 0, 1024)
+    assert 50 < sample.designs[1:, 5].sum() < 200
+    y = model(rows.background.realize(rows.background.draw(np.random.SeedSequence(1), 0, 2**17)))
+    runs = np.array([vd.explain(model, rows, x, method=vd.Lime(n_samples=1024), rng=s).weights for s in range(20)])
+    limit = vd.explain(model, rows, x, method=vd.Lime(n_samples=2**17, max_calls=2**18)).weights
+    rms = np.sqrt(np.mean((runs[:, 5] - limit[5]) ** 2))
+    assert rms < 0.5 * y.std() / np.sqrt(0.01 * 1024)  # half of what drawing it at its rate would leave
+    assert abs(runs[:, 5].mean() - limit[5]) < 4 * rms / np.sqrt(20)
 
 
 def test_a_recipe_makes_the_same_explanation_again() -> None:

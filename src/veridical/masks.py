@@ -56,16 +56,18 @@ def _sobol(d: int, start: int, stop: int) -> Words:
 
 
 def net(d: int, seed: Seed, start: int, stop: int) -> Words:
-    """Points start..stop of a randomly shifted Sobol net on [0, 2³²)ᵈ.
+    """Points start..stop of a randomized Sobol net on [0, 2³²)ᵈ.
 
-    The digital shift makes each point uniform and keeps the net's balance. Above 21,201 dimensions no
-    net is tabulated, and the points are independent.
+    A digital shift makes each point uniform and keeps the net's balance; shuffled dimensions decide anew which
+    of them go together, since the first digits of a net are a fixed code that a shift cannot change. Above
+    21,201 dimensions no net is tabulated, and the points are independent.
     """
     if d > LARGEST_NET:
         independent: Words = generator(seed, 1, start).integers(0, 2**32, (stop - start, d), dtype=np.uint32)
         return independent
-    shift = generator(seed, 0).integers(0, 2**32, d, dtype=np.uint32)
-    return _sobol(d, start, stop) ^ shift
+    rng = generator(seed, 0)
+    shift = rng.integers(0, 2**32, d, dtype=np.uint32)
+    return _sobol(d, start, stop).take(rng.permutation(d), axis=1) ^ shift
 
 
 def normal_net(d: int, seed: Seed, start: int, stop: int) -> Floats:

@@ -160,11 +160,12 @@ def _steadiness(sums: Floats, covariance: Floats) -> float:
 
     With few parts the ratio itself is uncertain, so it is raised by its own standard error.
     """
-    if len(sums) < BLOCKS:
-        return 1.0
     freedom = (len(sums) - 1) * sums.shape[1]
+    if len(sums) < BLOCKS or not freedom:
+        return 1.0
     between = float(np.sum((sums - sums.mean(axis=0)) ** 2)) * len(sums) / (len(sums) - 1)
-    return min(1.0, (1 + (2 / freedom) ** 0.5) * between / max(float(np.trace(covariance)), 1e-300))
+    unsure = 1 + float(np.sqrt(2 / freedom))
+    return min(1.0, unsure * between / max(float(np.trace(covariance)), 1e-300))
 
 
 def _cut(rows: Floats, length: int) -> list[Floats]:

@@ -165,9 +165,8 @@ class Background:
         if outside.any():
             i, j = np.argwhere(outside)[0]
             low, high = self._limits[:, j] * self._sds[j] + self._means[j]
-            raise InputError(
-                f"column {columns[j].column!r} is {numbers[i, j]:g}, outside its valid range from {low:g} to {high:g}"
-            )
+            name, value = columns[j].column, numbers[i, j]
+            raise InputError(f"column {name!r} is {value:g}, outside its valid range from {low:g} to {high:g}")
 
     def _binned_states(self, table: Any) -> npt.NDArray[np.int64]:
         columns = [c for c in self.columns if isinstance(c, Binned)]

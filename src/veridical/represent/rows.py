@@ -22,6 +22,7 @@ from veridical.represent.schema import Schema, as_array
 from veridical.represent.sparse import check_sparse, sparse_rows
 
 WIDTH = Gaussian(0.75)
+FLOORS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1)  # least shares that are considered
 STEADY = 0.9  # from this efficiency on, weighting a shared sample costs nothing worth saving
 
 
@@ -178,9 +179,11 @@ class Row:
 
     def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
         """Samples of the background, weighted by proximity; or samples drawn near the row, where that pays."""
-        tilt = isinstance(kernel, Gaussian) and (bool(self.background.normal) or self._thickness(kernel) < STEADY)
-        if tilt:
-            assert isinstance(kernel, Gaussian)
+        if isinstance(kernel, Gaussian) and (
+            self.background.normal
+            or self._thickness(kernel) < STEADY
+            or (lifted(self.shares) != self.shares).any()
+        ):
             return self._draw_near(kernel, seed, start, stop)
         return self.place(self.background.draw(seed, start, stop), kernel, with_instance=start == 0)
 
@@ -218,7 +221,7 @@ class Row:
         return self.background.schema.stack(self.row, table) if with_instance else table
 
     def _draw_near(self, kernel: Gaussian, seed: Seed, start: int, stop: int) -> Sample:
-        """Samples from the law times the kernel itself: all weigh the same, however narrow it is."""
+        """Samples from the law times the kernel itself, however narrow it is; rare states more often."""
         s, background = self._scale(kernel), self.background
         share, far, is_normal = self.shares, np.exp(-0.5 / s), background.is_normal
         x, with_instance = self.placed.normal[self.i], start == 0
@@ -229,12 +232,18 @@ class Row:
         for j in np.flatnonzero(~is_normal):
             low, high = self.placed.low[self.i, j], self.placed.high[self.i, j]
             begin[j], end[j] = background.interval(int(j), int(low), int(high))
-        values = background.draw(seed, start, stop, Tilt(near, begin, end, center, spread))
-        law = (center, spread) if is_normal.all() and not background.cut else (None, None)
-        weights = np.full(with_instance + stop - start, np.prod(mass))
+        drawn = np.where(is_normal, 1.0, lifted(near))
+        values = background.draw(seed, start, stop, Tilt(drawn, begin, end, center, spread))
+        designs = self._designs(values, with_instance)
+        weights = np.full(len(designs), np.prod(mass))
+        moved = np.flatnonzero(drawn != near)
+        if len(moved):
+            kept, changed = near[moved] / drawn[moved], (1 - near[moved]) / (1 - drawn[moved])
+            weights *= np.exp(designs[:, moved] @ np.log(kept / changed)) * np.prod(changed)
         weights[:with_instance] = 0.0
-        design = Design(np.where(is_normal, np.nan, near), net=True, center=law[0], spread=law[1])
-        return Sample(self._designs(values, with_instance), weights, values, design)
+        law = (center, spread) if is_normal.all() and not background.cut else (None, None)
+        design = Design(np.where(is_normal, np.nan, drawn), net=True, center=law[0], spread=law[1])
+        return Sample(designs, weights, values, design)
 
     def _designs(self, values: Values, with_instance: bool) -> Floats:
         """1 where a sample keeps a part, or the number a part stands for; the instance first if wanted."""
@@ -255,6 +264,27 @@ class Row:
 
     def _scale(self, kernel: Gaussian) -> float:
         return kernel.width**2 * len(self.background.columns)
+
+
+def lifted(shares: Floats) -> Floats:
+    """Shares to draw states with, so that the rare ones are not too rare to weigh: (d,).
+
+    A state of share p that is drawn with share q leaves its weight a variance of 1 / q (1 - q), but multiplies
+    that of every other by p² / q + (1 - p)² / (1 - q), through unequal weights. Of a few least shares, the one
+    that makes the sum of all variances smallest. Shares of 0 and 1, and of numbers (nan), stay as they are.
+    """
+    free = (shares > 0) & (shares < 1)
+    p = shares[free]
+    best, least = p, np.inf
+    for floor in FLOORS if len(p) else ():
+        q = np.clip(p, floor, 1 - floor)
+        cost = p**2 / q + (1 - p) ** 2 / (1 - q)
+        variance = float(np.sum(1 / (q * (1 - q) * cost)) * np.prod(cost))
+        if variance < least:
+            best, least = q, variance
+    found = shares.copy()
+    found[free] = best
+    return found
 
 
 def _row(background: Background, row: Any, placed: Placed, i: int, notes: tuple[str, ...]) -> Row:
