@@ -65,16 +65,24 @@ def net(d: int, seed: Seed, start: int, stop: int) -> Words:
     if d > LARGEST_NET:
         independent: Words = generator(seed, 1, start).integers(0, 2**32, (stop - start, d), dtype=np.uint32)
         return independent
-    rng = generator(seed, 0)
+    make = _net if (stop - start) * d <= REMEMBERED else _net.__wrapped__
+    return make(d, seed.entropy, seed.spawn_key, start, stop)
+
+
+@lru_cache(maxsize=8)
+def _net(d: int, entropy: int, spawn_key: tuple[int, ...], start: int, stop: int) -> Words:
+    """Small nets are kept for the next explanation with the same seed."""
+    rng = generator(np.random.SeedSequence(entropy, spawn_key=spawn_key), 0)
     shift = rng.integers(0, 2**32, d, dtype=np.uint32)
-    return _sobol(d, start, stop).take(rng.permutation(d), axis=1) ^ shift
+    words: Words = _sobol(d, start, stop).take(rng.permutation(d), axis=1) ^ shift
+    words.flags.writeable = False
+    return words
 
 
 def normal_net(d: int, seed: Seed, start: int, stop: int) -> Floats:
-    """The same net as standard normal numbers; small ones are kept for the next explanation."""
-    if (stop - start) * d > REMEMBERED:
-        return normal_quantiles(net(d, seed, start, stop))
-    return _normal_net(d, seed.entropy, seed.spawn_key, start, stop)
+    """The same net as standard normal numbers; small ones are kept, too."""
+    make = _normal_net if (stop - start) * d <= REMEMBERED else _normal_net.__wrapped__
+    return make(d, seed.entropy, seed.spawn_key, start, stop)
 
 
 @lru_cache(maxsize=8)

@@ -69,9 +69,10 @@ def top_probability(fit: Fit, rule: TopK) -> float:
     error = np.sqrt(variance)
     reach = (size + 4 * error)[outside]  # a part whose reach is below all members' is no rival
     rivals = outside[reach > (size - 4 * error)[inside].min()]
-    rivals = rivals[np.argsort(-(size + 4 * error)[rivals], kind="stable")[:CANDIDATES]]
     if not len(rivals):
         return 1.0
+    if len(rivals) > CANDIDATES:
+        rivals = rivals[np.argsort(-(size + 4 * error)[rivals], kind="stable")[:CANDIDATES]]
     at = known[np.concatenate([inside, rivals])]
     spread = fit.covariance[np.ix_(at, at)]
     spread[np.diag_indices(len(at))] += 1e-12 * np.trace(spread) / len(at) + 1e-300

@@ -43,15 +43,15 @@ class Linear:
         shift = float(w @ y / w.sum()) if self.offset is None else self.offset(y, w)
         Z = near.designs[1:] if live.all() else near.designs[1:, live]
         d, root = Z.shape[1], np.sqrt(w)
-        problem = Problem(Z, root, root * (y - shift), near.design, self.offset is None)
+        problem = Problem(Z, root, root * (y - shift), near.design, self.offset is None).kept_whole()
         gram, moment, keep = *problem.gram(), np.arange(d)
         if select is not None and k is not None and k < d:
             keep = select(*_without_intercept(gram, moment, d), k)
             kept = np.append(keep, np.arange(d, len(gram)))
-            problem = replace(problem, Z=Z[:, keep])
+            problem = replace(problem, Z=Z[:, keep], whole=None).kept_whole()
             gram, moment = gram[np.ix_(kept, kept)], moment[kept]
         elif near.design.center is not None and self.offset is None and len(y) >= 4 * d:
-            problem = replace(problem, controls=index_columns(problem, gram, moment))
+            problem = replace(problem, controls=index_columns(problem, gram, moment), whole=None).kept_whole()
             gram, moment = problem.gram()
         penalty = np.full(len(gram), 1e-10 * np.trace(gram) / len(gram))
         penalty[: len(keep)] += self.ridge
@@ -85,6 +85,7 @@ class Problem:
     design: Design
     intercept: bool
     controls: Floats | None = None  # (n, c)
+    whole: Floats | None = None  # the scaled rows, where they are few enough to keep
 
     @property
     def blocks(self) -> list[slice]:
@@ -99,8 +100,15 @@ class Problem:
         n = self.Z.shape[0]
         return self.blocks if n > AT_ONCE else [slice(0, n)]
 
+    def kept_whole(self) -> Problem:
+        """The problem with its scaled rows at hand, if there are few."""
+        n = self.Z.shape[0]
+        return self if n > AT_ONCE else replace(self, whole=self.rows(slice(0, n)))
+
     def rows(self, piece: slice) -> Floats:
         """Scaled rows, all columns."""
+        if self.whole is not None:
+            return self.whole[piece]
         Z, root = self.Z[piece], self.root[piece, None]
         d, fitted = Z.shape[1], int(self.intercept)
         extra = 0 if self.controls is None else self.controls.shape[1]
@@ -146,8 +154,9 @@ class Problem:
             if self.design.cluster > 1:
                 scores = np.add.reduceat(scores, np.arange(0, len(scores), self.design.cluster), axis=0)
             covariance += scores.T @ scores
-            per_block = -(-len(scores) // (1 if len(self.pieces) > 1 else BLOCKS))
-            sums += [np.ones(len(b)) @ b for b in _cut(scores, per_block)]
+            blocks = 1 if len(self.pieces) > 1 else BLOCKS
+            starts = np.arange(0, len(scores), -(-len(scores) // blocks))
+            sums += list(np.add.reduceat(scores, starts, axis=0))
         if self.design.exact:
             return Solved(weights, covariance, float(plain @ plain))
         steady = _steadiness(np.array(sums), covariance) if self.design.net else 1.0
@@ -166,10 +175,6 @@ def _steadiness(sums: Floats, covariance: Floats) -> float:
     between = float(np.sum((sums - sums.mean(axis=0)) ** 2)) * len(sums) / (len(sums) - 1)
     unsure = 1 + float(np.sqrt(2 / freedom))
     return min(1.0, unsure * between / max(float(np.trace(covariance)), 1e-300))
-
-
-def _cut(rows: Floats, length: int) -> list[Floats]:
-    return [rows[a : a + length] for a in range(0, len(rows), length)]
 
 
 def index_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:

@@ -14,13 +14,13 @@ from scipy.special import ndtr
 from veridical.errors import InputError
 from veridical.masks import Words, net, normal_net, normal_quantiles
 from veridical.records import Bools, Floats, Part, Seed
-from veridical.represent.columns import CELLS, Binned, Coded, Normal, as_numbers, hot_codes
+from veridical.represent.columns import CELL_BITS, CELLS, Binned, Coded, Normal, as_numbers, hot_codes
 from veridical.represent.schema import Schema, never_missing
 
 Cells = npt.NDArray[np.signedinteger[Any]]  # 16 bits where that is enough
 
 _NO_CELLS: Cells = np.empty((0, 0), np.int16)
-_FRACTION = np.uint32(2**20 - 1)  # 32 bits: 12 name one of 4096 cells, 20 the place inside it
+_INSIDE = 32 - CELL_BITS  # bits of a word that say where in its cell a number lies
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +118,10 @@ class Background:
         cells, numbers = np.empty(words.shape, np.int16), np.empty(words.shape)
         offsets = np.arange(0, words.shape[1] * CELLS, CELLS)
         for piece in (slice(a, a + 1024) for a in range(0, len(words), 1024)):
-            cells[piece] = words[piece] >> np.uint32(20)
+            cells[piece] = words[piece] >> np.uint32(_INSIDE)
             found = self._table.take(cells[piece] + offsets, axis=0, mode="clip")
             inside = numbers[piece]
-            np.multiply(words[piece] & _FRACTION, 2.0**-20, out=inside)
+            np.multiply(words[piece] & np.uint32(2**_INSIDE - 1), 2.0**-_INSIDE, out=inside)
             inside *= found[..., 1]
             inside += found[..., 0]
         return Values(cells, numbers)
@@ -269,8 +269,8 @@ class Background:
         """Where the cells low..high of part j begin and end on [0, 1]."""
         column = self.columns[j]
         if isinstance(column, Coded):
-            return np.append(0.0, column.cumulative)[[low, high]]
-        return np.array([low, high]) / CELLS
+            return np.asarray(np.append(0.0, column.cumulative)[[low, high]])
+        return np.asarray(np.array([low, high]) / CELLS)
 
 
 def _bent(words: Words, tilt: Tilt) -> Words:

@@ -20,7 +20,8 @@ from veridical.errors import InputError
 from veridical.records import Floats, Part
 from veridical.represent.schema import Schema, never_missing, some
 
-CELLS = 4096  # of a binned column; the rates of its bins are rounded to this grid
+CELL_BITS = 10
+CELLS = 2**CELL_BITS  # of a binned column: the rates of its bins are rounded to this grid
 
 
 @dataclass(frozen=True, eq=False)

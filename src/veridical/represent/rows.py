@@ -275,8 +275,10 @@ def lifted(shares: Floats) -> Floats:
     """
     free = (shares > 0) & (shares < 1)
     p = shares[free]
+    if not len(p) or min(p.min(), 1 - p.max()) >= FLOORS[-1]:
+        return shares
     best, least = p, np.inf
-    for floor in FLOORS if len(p) else ():
+    for floor in FLOORS:
         q = np.clip(p, floor, 1 - floor)
         cost = p**2 / q + (1 - p) ** 2 / (1 - q)
         variance = float(np.sum(1 / (q * (1 - q) * cost)) * np.prod(cost))

@@ -72,6 +72,8 @@ class Schema:
             if len(x) != 1:
                 raise InputError(f"wanted one row to explain, got {len(x)}: use explain_many, or pick one row")
             return self.check_table(x)
+        if type(x) is np.ndarray and self.labels is None and x.shape == (len(self.names),):
+            return self._cast_array(x[None, :])
         if isinstance(x, pd.Series):
             if not x.index.is_unique:
                 raise InputError(f"the row has a column more than once; {_twice(x.index)}")
