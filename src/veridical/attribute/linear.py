@@ -15,7 +15,7 @@ from veridical.records import Bools, Design, Fit, Floats, Neighborhood
 LEAST = 5.0  # a part must change, and stay, in about this many samples before it gets a weight
 KNOTS = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
 BLOCKS = 8
-AT_ONCE = 2048
+AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -43,21 +43,21 @@ class Linear:
         shift = float(w @ y / w.sum()) if self.offset is None else self.offset(y, w)
         Z = near.designs[1:] if live.all() else near.designs[1:, live]
         d, root = Z.shape[1], np.sqrt(w)
-        problem = Problem(Z, root, root * (y - shift), near.design, self.offset is None).kept_whole()
+        problem = Problem(Z, root, root * (y - shift), near.design, self.offset is None)
         gram, moment, keep = *problem.gram(), np.arange(d)
         if select is not None and k is not None and k < d:
             keep = select(*_without_intercept(gram, moment, d), k)
             kept = np.append(keep, np.arange(d, len(gram)))
-            problem = replace(problem, Z=Z[:, keep], whole=None).kept_whole()
+            problem = replace(problem, Z=Z[:, keep])
             gram, moment = gram[np.ix_(kept, kept)], moment[kept]
         elif near.design.center is not None and self.offset is None and len(y) >= 4 * d:
-            problem = replace(problem, controls=index_columns(problem, gram, moment), whole=None).kept_whole()
+            problem = replace(problem, controls=index_columns(problem, gram, moment))
             gram, moment = problem.gram()
         penalty = np.full(len(gram), 1e-10 * np.trace(gram) / len(gram))
         penalty[: len(keep)] += self.ridge
         if problem.controls is not None:
             penalty[d + 1 :] = 0.02 * np.diag(gram)[d + 1 :]
-        found = problem.solve(np.asarray(np.linalg.inv(gram + np.diag(penalty)), np.float64), moment)
+        found = problem.solve(gram, moment, penalty)
         intercept = shift + (float(found.weights[len(keep)]) if self.offset is None else 0.0)
         return _fit(near, live, keep, found, intercept, float(problem.t @ problem.t))
 
@@ -85,30 +85,25 @@ class Problem:
     design: Design
     intercept: bool
     controls: Floats | None = None  # (n, c)
-    whole: Floats | None = None  # the scaled rows, where they are few enough to keep
+
+    @property
+    def length(self) -> int:
+        """Rows of a block: an eighth of all, clusters kept whole."""
+        return -(-len(self.t) // (BLOCKS * self.design.cluster)) * self.design.cluster
 
     @property
     def blocks(self) -> list[slice]:
-        """Consecutive rows, clusters kept whole: eight blocks, as far as there are rows."""
-        n, cluster = self.Z.shape[0], self.design.cluster
-        length = -(-n // (BLOCKS * cluster)) * cluster
-        return [slice(a, min(a + length, n)) for a in range(0, n, length)]
+        """Consecutive rows, in eight blocks as far as there are rows."""
+        return [slice(a, min(a + self.length, len(self.t))) for a in range(0, len(self.t), self.length)]
 
     @property
     def pieces(self) -> list[slice]:
-        """Rows to work on at once: a block where there are many, to stay in the cache."""
-        n = self.Z.shape[0]
-        return self.blocks if n > AT_ONCE else [slice(0, n)]
-
-    def kept_whole(self) -> Problem:
-        """The problem with its scaled rows at hand, if there are few."""
-        n = self.Z.shape[0]
-        return self if n > AT_ONCE else replace(self, whole=self.rows(slice(0, n)))
+        """Rows to work on at once: as many blocks as stay in the cache."""
+        size = max(AT_ONCE // self.length, 1) * self.length
+        return [slice(a, min(a + size, len(self.t))) for a in range(0, len(self.t), size)]
 
     def rows(self, piece: slice) -> Floats:
         """Scaled rows, all columns."""
-        if self.whole is not None:
-            return self.whole[piece]
         Z, root = self.Z[piece], self.root[piece, None]
         d, fitted = Z.shape[1], int(self.intercept)
         extra = 0 if self.controls is None else self.controls.shape[1]
@@ -130,38 +125,51 @@ class Problem:
             moment += A.T @ self.t[piece]
         return gram, moment
 
-    def solve(self, inverse: Floats, moment: Floats) -> Solved:
+    def solve(self, gram: Floats, moment: Floats, penalty: Floats) -> Solved:
         """Weights with HC3 errors by clusters, deflated for a net, and leave-one-out residuals.
 
         A sample of a net pulls the fit less than its leverage says, by the same factor by which the error of
         the weights is smaller; that factor compares the sums of blocks with what independent samples give.
         """
-        d, weights = self.Z.shape[1], inverse @ moment
-        surrogate = d + self.intercept
-        covariance, sums = np.zeros((d, d)), []
+        d, inverse = self.Z.shape[1], np.linalg.inv(gram + np.diag(penalty))
+        weights = inverse @ moment
+        meat, sums = np.zeros(gram.shape), []
         plain, room = np.empty(len(self.t)), np.empty(len(self.t))
         for piece in self.pieces:
             A, t = self.rows(piece), self.t[piece]
-            residual = t - A @ weights
-            whole = len(weights) == surrogate
-            plain[piece] = residual if whole else t - A[:, :surrogate] @ weights[:surrogate]
+            fitted = A @ weights
+            beyond = A[:, d + 1 :] @ weights[d + 1 :]  # what the controls add is no part of the surrogate
+            plain[piece] = t - fitted + beyond
             if self.design.exact:
                 continue
-            T = A @ inverse
-            room[piece] = 1 / (1 - np.minimum(np.einsum("ij,ij->i", T, A), 0.99))
-            scores = T[:, :d]
-            scores *= (residual * room[piece])[:, None]
+            room[piece] = 1 / (1 - np.minimum(self.leverage(A, self.root[piece], gram), 0.99))
+            scores = A * ((t - fitted) * room[piece])[:, None]
             if self.design.cluster > 1:
                 scores = np.add.reduceat(scores, np.arange(0, len(scores), self.design.cluster), axis=0)
-            covariance += scores.T @ scores
-            blocks = 1 if len(self.pieces) > 1 else BLOCKS
-            starts = np.arange(0, len(scores), -(-len(scores) // blocks))
+            meat += scores.T @ scores
+            starts = np.arange(0, len(scores), self.length // self.design.cluster)
             sums += list(np.add.reduceat(scores, starts, axis=0))
         if self.design.exact:
-            return Solved(weights, covariance, float(plain @ plain))
-        steady = _steadiness(np.array(sums), covariance) if self.design.net else 1.0
+            return Solved(weights, np.zeros((d, d)), float(plain @ plain))
+        bread = inverse[:d]
+        covariance = bread @ meat @ bread.T
+        steady = _steadiness(np.array(sums) @ bread.T, covariance) if self.design.net else 1.0
         plain *= 1 + steady * (room - 1)
         return Solved(weights, covariance * steady, float(plain @ plain))
+
+    def leverage(self, A: Floats, root: Floats, gram: Floats) -> Floats:
+        """How far each row pulls its own fit. Parts are drawn independently, so their pulls add up."""
+        d = self.Z.shape[1]
+        center = gram[:d, d] / gram[d, d] if self.intercept else np.zeros(d)
+        inverse = 1 / np.maximum(np.diag(gram)[:d] - center * (gram[:d, d] if self.intercept else 0.0), 1e-300)
+        Z = A[:, :d]
+        pull = (Z * Z) @ inverse
+        if self.intercept:
+            pull += root * (root * (inverse @ center**2 + 1 / gram[d, d]) - 2 * (Z @ (inverse * center)))
+        if self.controls is not None:
+            C = A[:, d + 1 :]
+            pull += np.einsum("ij,ij->i", C @ np.linalg.inv(gram[d + 1 :, d + 1 :]), C)
+        return pull
 
 
 def _steadiness(sums: Floats, covariance: Floats) -> float:
