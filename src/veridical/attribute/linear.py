@@ -107,7 +107,7 @@ class Problem:
         Z, root = self.Z[piece], self.root[piece, None]
         d, fitted = Z.shape[1], int(self.intercept)
         extra = 0 if self.controls is None else self.controls.shape[1]
-        A = np.empty((len(Z), d + fitted + extra))
+        A = np.empty((len(Z), d + fitted + extra), order="F")  # long columns are quicker than short rows
         np.multiply(Z, root, out=A[:, :d])
         A[:, d : d + fitted] = root
         if self.controls is not None:

@@ -115,11 +115,12 @@ class Background:
 
     def _binned_values(self, words: Words) -> Values:
         """Table look-up with linear interpolation inside a cell; a few rows at a time stay in the cache."""
-        cells, numbers = np.empty(words.shape, np.int16), np.empty(words.shape)
+        cells, numbers = np.empty(words.shape, np.int16, order="F"), np.empty(words.shape)
         offsets = np.arange(0, words.shape[1] * CELLS, CELLS)
         for piece in (slice(a, a + 1024) for a in range(0, len(words), 1024)):
-            cells[piece] = words[piece] >> np.uint32(_INSIDE)
-            found = self._table.take(cells[piece] + offsets, axis=0, mode="clip")
+            cell = words[piece] >> np.uint32(_INSIDE)
+            cells[piece] = cell
+            found = self._table.take(cell + offsets, axis=0, mode="clip")
             inside = numbers[piece]
             np.multiply(words[piece] & np.uint32(2**_INSIDE - 1), 2.0**-_INSIDE, out=inside)
             inside *= found[..., 1]

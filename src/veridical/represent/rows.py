@@ -249,7 +249,7 @@ class Row:
         """1 where a sample keeps a part, or the number a part stands for; the instance first if wanted."""
         first, is_normal = int(with_instance), self.background.is_normal
         cells, shape = values.cells, values.numbers.shape
-        designs = np.empty((first + shape[0], shape[1]))
+        designs = np.empty((first + shape[0], shape[1]), order="F")
         if is_normal.all():
             designs[first:] = values.numbers
         else:
