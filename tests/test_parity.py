@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from parity_model import ROW, score
 from sklearn.datasets import load_wine
 
 import veridical as vd
+from parity_model import ROW, score
 
 RECORDED = json.loads((Path(__file__).parent / "parity.json").read_text())
 
