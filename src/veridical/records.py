@@ -134,6 +134,10 @@ class Common(Protocol):
 
     def realize(self, values: Any) -> Any: ...
 
+    def indicators(self, values: Any) -> Floats | None:
+        """One column a state of each part, 1 where a sample is in it; None where a part is a number."""
+        ...
+
 
 @runtime_checkable
 class Shareable(Representation, Protocol):
@@ -147,7 +151,11 @@ class Shareable(Representation, Protocol):
         ...
 
     def efficiency(self, kernel: Kernel) -> float:
-        """Effective share of a shared sample, in (0, 1]."""
+        """Effective share of a shared sample, in (0, 1]; 0 if this instance cannot share it."""
+        ...
+
+    def weights_of(self, constant: float, effects: Floats) -> tuple[Floats, float]:
+        """Weights (d,) and intercept that a sum of effects of the common indicators has at this instance."""
         ...
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from veridical.attribute.additive import Sums, fit_beside
 from veridical.attribute.ask import Model, Target, resolve
 from veridical.attribute.choose import Selector, as_package, forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK, no_evidence, top_probability, weigh
@@ -26,6 +27,7 @@ from veridical.records import (
     Neighborhood,
     Representation,
     Seed,
+    Shareable,
 )
 
 Surrogate: TypeAlias = Callable[..., Fit]
@@ -49,7 +51,7 @@ class Question:
     representation: Representation
     targets: Sequence[Any]
     seed: Seed
-    shared: bool = False  # the samples serve other instances too
+    known: Sums | None = None  # the samples serve other instances too, and this is known of them
 
     def recipe(self, method: Any, target: Target) -> dict[str, Any]:
         """All that is needed to ask again, as plain data."""
@@ -60,7 +62,7 @@ class Question:
             "target": target.key,
             "classes": None if classes is None else list(classes),
             "rng": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
-            "shared": self.shared,
+            "shared": self.known is not None,
         }
 
 
@@ -187,12 +189,19 @@ class Lime:
                 found.append(self._explanation(near, y, None, 0.0, target, question))
                 continue
             selection = (None, None) if self.n_features is None else (self.select, self.n_features)
-            fit = self.surrogate(near, y, *selection)
+            known = question.known(len(y) - 1, target) if question.known and self._plain() else None
+            if known is None:
+                fit = self.surrogate(near, y, *selection)
+            else:
+                fit = fit_beside(near, y, known, cast(Shareable, question.representation))
             probability = top_probability(fit, self.until)
             if not settled and self.n_samples is None and probability < self.until.probability:
                 return ()
             found.append(self._explanation(near, y, fit, probability, target, question))
         return tuple(found)
+
+    def _plain(self) -> bool:
+        return self.n_features is None and self.surrogate == Linear()
 
     def _explanation(
         self,

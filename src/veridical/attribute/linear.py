@@ -153,7 +153,7 @@ class Problem:
             return Solved(weights, np.zeros((d, d)), float(plain @ plain))
         bread = inverse[:d]
         covariance = bread @ meat @ bread.T
-        steady = _steadiness(np.array(sums) @ bread.T, covariance) if self.design.net else 1.0
+        steady = steadiness(np.array(sums) @ bread.T, covariance) if self.design.net else 1.0
         plain *= 1 + steady * (room - 1)
         return Solved(weights, covariance * steady, float(plain @ plain))
 
@@ -172,7 +172,7 @@ class Problem:
         return pull
 
 
-def _steadiness(sums: Floats, covariance: Floats) -> float:
+def steadiness(sums: Floats, covariance: Floats) -> float:
     """Variance of a net against that of independent samples, at most 1, from the sums of its blocks.
 
     With few parts the ratio itself is uncertain, so it is raised by its own standard error.
@@ -225,25 +225,30 @@ def _without_intercept(gram: Floats, moment: Floats, d: int) -> tuple[Floats, Fl
     return gram[:d, :d] - np.outer(one, one) / gram[d, d], moment[:d] - one * (moment[d] / gram[d, d])
 
 
-def _fit(near: Neighborhood, live: Bools, keep: Indices, found: Solved, intercept: float, total: float) -> Fit:
-    """The solution over all parts; a part that was not measured has infinite variance."""
-    d = len(live)
-    weights, covariance = found.weights[: len(keep)], found.covariance
-    chosen = np.zeros(d, bool)
-    chosen[np.flatnonzero(live)[keep]] = True
-    if len(keep) < d:
-        full = np.zeros(d)
-        full[chosen] = weights
-        spread = np.diag(np.where(live, 0.0, np.inf))
-        spread[np.ix_(chosen, chosen)] = covariance
-        weights, covariance = full, spread
+def over_all_parts(
+    near: Neighborhood, live: Bools, weights: Floats, covariance: Floats, intercept: float, fidelity: float
+) -> Fit:
+    """A fit of all parts; one that was not measured has infinite variance."""
+    if not live.all():
+        covariance = np.where(live[:, None] & live, covariance, 0.0) + np.diag(np.where(live, 0.0, np.inf))
     return Fit(
         weights=weights,
         intercept=intercept,
         covariance=covariance,
         local_prediction=intercept + float(near.designs[0] @ weights),
-        fidelity=1 - found.left_out / max(total, 1e-300),
+        fidelity=fidelity,
         measured=live,
-        chosen=chosen,
-        degrees=max((len(near.weights) - 1) / near.design.cluster - len(keep) - 1, 1.0),
+        chosen=live,
+        degrees=max((len(near.weights) - 1) / near.design.cluster - int(live.sum()) - 1, 1.0),
     )
+
+
+def _fit(near: Neighborhood, live: Bools, keep: Indices, found: Solved, intercept: float, total: float) -> Fit:
+    """The solution over all parts; a part that was not chosen has weight zero."""
+    chosen = np.zeros(len(live), bool)
+    chosen[np.flatnonzero(live)[keep]] = True
+    weights, covariance = np.zeros(len(live)), np.zeros((len(live), len(live)))
+    weights[chosen] = found.weights[: len(keep)]
+    covariance[np.ix_(chosen, chosen)] = found.covariance
+    fit = over_all_parts(near, live, weights, covariance, intercept, 1 - found.left_out / max(total, 1e-300))
+    return fit if chosen.sum() == live.sum() else replace(fit, chosen=chosen)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model
 from veridical.attribute.lime import Lime, Question
 from veridical.attribute.neighborhood import Answers, shared
@@ -59,20 +60,20 @@ def explain_all(
 ) -> Iterator[Explanation]:
     """Explain instances in order, a batch at a time; each result depends on its own instance and number alone."""
     own = Own(model, instances)
-    answers: Answers | None = None
+    sums: Sums | None = None
     for start in range(0, len(instances), plan.batch_size):
         batch = instances.batch(start, min(start + plan.batch_size, len(instances)))
         if start == 0 and isinstance(method, Lime) and isinstance(batch[0], Shareable):
-            answers = Answers(model, batch[0].common, seed)
+            sums = Sums(Answers(model, batch[0].common, seed))
 
         def one(
             offset: int,
             start: int = start,
             batch: list[Representation] = batch,
-            answers: Answers | None = answers,
+            sums: Sums | None = sums,
         ) -> Explanation:
             number = start + offset
-            return explain_one(method, model, batch[offset], target, seed, number, answers, own)
+            return explain_one(method, model, batch[offset], target, seed, number, sums, own)
 
         if plan.n_jobs == 1:
             yield from map(one, range(len(batch)))
@@ -89,15 +90,15 @@ def explain_one(
     target: Any,
     seed: Seed,
     number: int,
-    answers: Answers | None,
+    sums: Sums | None,
     own: Own,
 ) -> Explanation:
     """Explain instance ``number`` from the shared sample, or from a sample of its own if that is too thin."""
-    if answers is not None:
+    if sums is not None:
         assert isinstance(method, Lime)
         kernel, row = method.kernel_for(representation), cast(Shareable, representation)
         if row.efficiency(kernel) >= THIN:
-            source = shared(answers, row, kernel, own(number))
-            return method.explain(source, Question(model, row, (target,), seed, shared=True))[0]
+            source = shared(sums.answers, row, kernel, own(number))
+            return method.explain(source, Question(model, row, (target,), seed, sums))[0]
     child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
     return method(model, representation, (target,), child)[0]

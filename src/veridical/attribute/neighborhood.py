@@ -42,9 +42,9 @@ class Answers:
                 self.pieces[start, stop] = (values, self.model(self.common.realize(values), first=start))
         return self.pieces[start, stop]
 
-    @property
-    def n_calls(self) -> int:
-        return sum(len(outputs) for _, outputs in self.pieces.values())
+    def first(self, n: int) -> list[tuple[Any, Floats]]:
+        """The pieces of the first n samples, in order, which have been asked about."""
+        return [self.pieces[piece] for piece in sorted(self.pieces) if piece[1] <= n]
 
 
 def shared(answers: Answers, representation: Shareable, kernel: Kernel, own: Floats) -> Source:

@@ -19,6 +19,7 @@ from veridical.represent.schema import Schema, never_missing
 
 Cells = npt.NDArray[np.signedinteger[Any]]  # 16 bits where that is enough
 
+GROUPS = 12  # states of a part that an additive model tells apart
 _NO_CELLS: Cells = np.empty((0, 0), np.int16)
 _INSIDE = 32 - CELL_BITS  # bits of a word that say where in its cell a number lies
 
@@ -83,6 +84,8 @@ class Background:
         self.held = sorted(held)  # columns that are no part: always as in the instance
         self._all_binned = len(self.binned) == d
         self._parts = [(c.part(c.mean),) if isinstance(c, Normal) else c.parts for c in columns]
+        grouped = [_group(c) for c in columns if not isinstance(c, Normal)] if not normals else []
+        self._groups, self._grouped = [g for g, _ in grouped], [rates for _, rates in grouped]
         self._plain = schema.plain is not None and not self.coded
 
     def draw(self, seed: Seed, start: int, stop: int, tilt: Tilt | None = None) -> Values:
@@ -126,6 +129,31 @@ class Background:
             inside *= found[..., 1]
             inside += found[..., 0]
         return Values(cells, numbers)
+
+    def indicators(self, values: Values) -> Floats | None:
+        """One column a state of each part, rare states of a part together; None where a part is a number."""
+        if self.normal:
+            return None
+        X = np.zeros((len(values.numbers), sum(len(shares) for shares in self._grouped)), order="F")
+        at = 0
+        for j, (group, shares) in enumerate(zip(self._groups, self._grouped, strict=True)):
+            column = self.columns[j]
+            assert not isinstance(column, Normal)
+            state = np.searchsorted(column.bounds, values.cells[:, j], side="right") - 1
+            X[np.arange(len(X)), at + group[state]] = 1.0
+            at += len(shares)
+        return X
+
+    def weights_of(self, placed: Placed, i: int, shares: Floats, effects: Floats) -> tuple[Floats, Floats]:
+        """What each part of row i adds to a sum of effects, and what the part's other states give instead."""
+        own, mean = np.zeros(len(shares)), np.zeros(len(shares))
+        at = 0
+        for j, (group, rates) in enumerate(zip(self._groups, self._grouped, strict=True)):
+            part = effects[at : at + len(rates)]
+            own[j], mean[j] = part[group[placed.states[i, j]]], rates @ part
+            at += len(rates)
+        other = (mean - shares * own) / np.maximum(1 - shares, 1e-300)
+        return own - other, other
 
     def place(self, table: Any) -> Placed:
         """Where the rows of a checked table are among the cells."""
@@ -272,6 +300,14 @@ class Background:
         if isinstance(column, Coded):
             return np.asarray(np.append(0.0, column.cumulative)[[low, high]])
         return np.asarray(np.array([low, high]) / CELLS)
+
+
+def _group(column: Binned | Coded) -> tuple[npt.NDArray[np.int64], Floats]:
+    """The group of each state of a column, frequent ones alone and the rest together, and the groups' rates."""
+    ends = np.append(0.0, column.cumulative)[column.bounds] if isinstance(column, Coded) else column.bounds / CELLS
+    rates = np.diff(ends)
+    group = np.minimum(np.argsort(np.argsort(-rates, kind="stable"), kind="stable"), GROUPS - 1)
+    return group, np.bincount(group, weights=rates)
 
 
 def _bent(words: Words, tilt: Tilt) -> Words:

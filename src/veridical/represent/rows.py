@@ -166,6 +166,11 @@ class Row:
         """Effective share of a sample that all rows share; 0 if this row cannot share it."""
         return self._thickness(kernel) if self.placed.can_share[self.i] else 0.0
 
+    def weights_of(self, constant: float, effects: Floats) -> tuple[Floats, float]:
+        """Weights and intercept that a sum of effects of the background's indicators has at this row."""
+        weights, other = self.background.weights_of(self.placed, self.i, self.shares, effects)
+        return weights, constant + float(other.sum())
+
     def _thickness(self, kernel: Kernel) -> float:
         """Effective share of samples that are drawn without regard to the row; 1 if it cannot be known."""
         if not isinstance(kernel, Gaussian):

@@ -1,0 +1,102 @@
+"""One additive model of a shared sample, so that many instances need no least squares of their own.
+
+The model's answers are fitted once by a sum of one effect a state of each part. The weights that such a sum
+has at any instance are known without sampling, since the parts are drawn independently. What is left over has
+no main effects, so each part's weight in it is a plain weighted covariance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock
+
+import numpy as np
+
+from veridical.attribute.ask import Target
+from veridical.attribute.linear import BLOCKS, measured, over_all_parts, steadiness
+from veridical.attribute.neighborhood import Answers
+from veridical.records import Fit, Floats, Neighborhood, Shareable
+
+HEAVIEST = 16  # parts whose weights' covariances are worked out; the others' are taken as independent
+CROWDED = 4  # samples an effect, below which an additive model would be fitted to noise
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """An additive model: its effects, and its values at the samples."""
+
+    constant: float
+    effects: Floats  # (states,)
+    values: Floats  # (n,)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The additive models of a shared sample, one a target and number of samples, each fitted once."""
+
+    answers: Answers
+    fitted: dict[tuple[int, str], Sum | None] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def __call__(self, n: int, target: Target) -> Sum | None:
+        """The model of a target over the first n samples; None where there is none worth having."""
+        key = (n, repr(target.key))
+        with self.lock:
+            if key not in self.fitted:
+                self.fitted[key] = self._fit(n, target)
+        return self.fitted[key]
+
+    def _fit(self, n: int, target: Target) -> Sum | None:
+        pieces = self.answers.first(n)
+        columns = [self.answers.common.indicators(values) for values, _ in pieces]
+        if any(c is None or CROWDED * c.shape[1] > n for c in columns):
+            return None
+        X = np.concatenate([c for c in columns if c is not None])
+        y = target.read(np.concatenate([outputs for _, outputs in pieces]))
+        centers, mean = X.mean(axis=0), float(y.mean())
+        C = X - centers
+        gram = C.T @ C
+        gram[np.diag_indices(len(gram))] += 1e-8 * n  # the states of a part sum to 1
+        effects = np.linalg.solve(gram, C.T @ (y - mean))
+        constant = mean - float(centers @ effects)
+        return Sum(constant, effects, X @ effects + constant)
+
+
+def fit_beside(near: Neighborhood, y: Floats, known: Sum, row: Shareable) -> Fit:
+    """The linear surrogate of outputs (n + 1,), given an additive model of them."""
+    Z, w, n = near.designs[1:], near.weights[1:], len(y) - 1
+    live = measured(near.design, n)
+    base, intercept = row.weights_of(known.constant, known.effects)
+    rest = y[1:] - known.values
+    shift = float(w @ rest / w.sum())
+    rest -= shift
+    kept, pulled = np.stack([w, w * rest]) @ Z
+    share = kept / w.sum()
+    spread = np.where(live, w.sum() * share * (1 - share), 1.0)
+    slope = np.where(live, pulled / np.maximum(spread, 1e-300), 0.0)
+    weights = np.where(live, base + slope, 0.0)
+    intercept += shift - float(share @ slope)
+    error = (rest - Z @ slope + share @ slope) * (w / (1 - len(known.effects) / n))
+    covariance, steady = _covariance(Z, error, share, spread, weights)
+    plain = y[1:] - intercept - Z @ weights
+    plain *= 1 + steady * (len(live) + 1) / (n - len(live) - 1)
+    total = y[1:] - float(w @ y[1:] / w.sum())
+    return over_all_parts(
+        near, live, weights, covariance, intercept, 1 - float(w @ plain**2) / max(float(w @ total**2), 1e-300)
+    )
+
+
+def _covariance(Z: Floats, error: Floats, share: Floats, spread: Floats, weights: Floats) -> tuple[Floats, float]:
+    """Covariance of the weights from the errors, deflated for a net, and by how much."""
+    n = len(Z)
+    squares = error**2
+    variance = ((squares @ Z) * (1 - 2 * share) + squares.sum() * share**2) / spread**2
+    covariance = np.diag(variance)
+    top = np.argsort(-np.abs(weights), kind="stable")[:HEAVIEST]
+    scores = (Z[:, top] - share[top]) * error[:, None] / spread[top]
+    covariance[np.ix_(top, top)] = scores.T @ scores
+    cuts = range(0, n, -(-n // BLOCKS))
+    blocks = [slice(a, min(a + -(-n // BLOCKS), n)) for a in cuts]
+    sums = np.array([error[b] @ Z[b] - error[b].sum() * share for b in blocks]) / spread
+    steady = steadiness(sums, covariance)
+    return covariance * steady, steady
