@@ -86,6 +86,8 @@ class Background:
         self._parts = [(c.part(c.mean),) if isinstance(c, Normal) else c.parts for c in columns]
         grouped = [_group(c) for c in columns if not isinstance(c, Normal)] if not normals else []
         self._groups, self._grouped = [g for g, _ in grouped], [rates for _, rates in grouped]
+        self._rates = np.concatenate(self._grouped) if grouped else np.empty(0)
+        self._first = np.cumsum([0, *map(len, self._grouped)])[:-1]  # place of each part's first group
         self._plain = schema.plain is not None and not self.coded
 
     def draw(self, seed: Seed, start: int, stop: int, tilt: Tilt | None = None) -> Values:
@@ -146,12 +148,9 @@ class Background:
 
     def weights_of(self, placed: Placed, i: int, shares: Floats, effects: Floats) -> tuple[Floats, Floats]:
         """What each part of row i adds to a sum of effects, and what the part's other states give instead."""
-        own, mean = np.zeros(len(shares)), np.zeros(len(shares))
-        at = 0
-        for j, (group, rates) in enumerate(zip(self._groups, self._grouped, strict=True)):
-            part = effects[at : at + len(rates)]
-            own[j], mean[j] = part[group[placed.states[i, j]]], rates @ part
-            at += len(rates)
+        groups = [group[state] for group, state in zip(self._groups, placed.states[i].tolist(), strict=True)]
+        own = effects[self._first + groups]
+        mean = np.add.reduceat(effects * self._rates, self._first)
         other = (mean - shares * own) / np.maximum(1 - shares, 1e-300)
         return own - other, other
 
@@ -306,8 +305,10 @@ def _group(column: Binned | Coded) -> tuple[npt.NDArray[np.int64], Floats]:
     """The group of each state of a column, frequent ones alone and the rest together, and the groups' rates."""
     ends = np.append(0.0, column.cumulative)[column.bounds] if isinstance(column, Coded) else column.bounds / CELLS
     rates = np.diff(ends)
-    group = np.minimum(np.argsort(np.argsort(-rates, kind="stable"), kind="stable"), GROUPS - 1)
-    return group, np.bincount(group, weights=rates)
+    rank = np.empty(len(rates), np.int64)
+    rank[np.argsort(-rates, kind="stable")] = np.arange(len(rates))
+    group = np.minimum(rank, GROUPS - 1)
+    return group, np.asarray(np.bincount(group, weights=rates), np.float64)
 
 
 def _bent(words: Words, tilt: Tilt) -> Words:

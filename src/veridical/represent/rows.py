@@ -163,8 +163,16 @@ class Row:
         return self.background
 
     def efficiency(self, kernel: Kernel) -> float:
-        """Effective share of a sample that all rows share; 0 if this row cannot share it."""
-        return self._thickness(kernel) if self.placed.can_share[self.i] else 0.0
+        """What a sample that all rows share is worth against one drawn for this row; 0 if it cannot share it."""
+        if not self.placed.can_share[self.i]:
+            return 0.0
+        better = lifted(self.shares)
+        gain = (
+            1.0
+            if better is self.shares
+            else variance_of(better, self.shares) / variance_of(self.shares, self.shares)
+        )
+        return self._thickness(kernel) * gain
 
     def weights_of(self, constant: float, effects: Floats) -> tuple[Floats, float]:
         """Weights and intercept that a sum of effects of the background's indicators has at this row."""
@@ -282,16 +290,18 @@ def lifted(shares: Floats) -> Floats:
     p = shares[free]
     if not len(p) or min(p.min(), 1 - p.max()) >= FLOORS[-1]:
         return shares
-    best, least = p, np.inf
-    for floor in FLOORS:
-        q = np.clip(p, floor, 1 - floor)
-        cost = p**2 / q + (1 - p) ** 2 / (1 - q)
-        variance = float(np.sum(1 / (q * (1 - q) * cost)) * np.prod(cost))
-        if variance < least:
-            best, least = q, variance
+    choices = [np.clip(p, floor, 1 - floor) for floor in FLOORS]
     found = shares.copy()
-    found[free] = best
+    found[free] = choices[int(np.argmin([variance_of(q, p) for q in choices]))]
     return found
+
+
+def variance_of(drawn: Floats, shares: Floats) -> float:
+    """Sum of the variances of all weights if states of these shares are drawn with others, up to a factor."""
+    free = (shares > 0) & (shares < 1)
+    p, q = shares[free], drawn[free]
+    cost = p**2 / q + (1 - p) ** 2 / (1 - q)
+    return float(np.sum(1 / (q * (1 - q) * cost)) * np.prod(cost))
 
 
 def _row(background: Background, row: Any, placed: Placed, i: int, notes: tuple[str, ...]) -> Row:
