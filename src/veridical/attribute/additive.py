@@ -17,7 +17,7 @@ from veridical.attribute.linear import BLOCKS, measured, over_all_parts, steadin
 from veridical.attribute.neighborhood import Answers
 from veridical.records import Fit, Floats, Neighborhood, Shareable
 
-HEAVIEST = 16  # parts whose weights' covariances are worked out; the others' are taken as independent
+HEAVIEST = 12  # parts whose weights' covariances are worked out; the others' are taken as independent
 CROWDED = 4  # samples an effect, below which an additive model would be fitted to noise
 
 
@@ -88,15 +88,15 @@ def fit_beside(near: Neighborhood, y: Floats, known: Sum, row: Shareable) -> Fit
 
 def _covariance(Z: Floats, error: Floats, share: Floats, spread: Floats, weights: Floats) -> tuple[Floats, float]:
     """Covariance of the weights from the errors, deflated for a net, and by how much."""
-    n = len(Z)
     squares = error**2
-    variance = ((squares @ Z) * (1 - 2 * share) + squares.sum() * share**2) / spread**2
-    covariance = np.diag(variance)
+    total, kept = float(squares.sum()), squares @ Z
+    covariance = np.diag((kept * (1 - 2 * share) + total * share**2) / spread**2)
     top = np.argsort(-np.abs(weights), kind="stable")[:HEAVIEST]
-    scores = (Z[:, top] - share[top]) * error[:, None] / spread[top]
-    covariance[np.ix_(top, top)] = scores.T @ scores
-    cuts = range(0, n, -(-n // BLOCKS))
-    blocks = [slice(a, min(a + -(-n // BLOCKS), n)) for a in cuts]
-    sums = np.array([error[b] @ Z[b] - error[b].sum() * share for b in blocks]) / spread
-    steady = steadiness(sums, covariance)
+    heavy, m, u = Z[:, top], share[top], kept[top]
+    both = heavy.T @ (heavy * squares[:, None]) - np.outer(m, u) - np.outer(u, m) + total * np.outer(m, m)
+    covariance[np.ix_(top, top)] = both / np.outer(spread[top], spread[top])
+    length = -(-len(Z) // BLOCKS)
+    blocks = [slice(a, a + length) for a in range(0, len(Z), length)]
+    sums = np.array([error[b] @ Z[b] for b in blocks]) - np.array([[error[b].sum()] for b in blocks]) * share
+    steady = steadiness(sums / spread, covariance)
     return covariance * steady, steady
