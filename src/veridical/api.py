@@ -96,7 +96,8 @@ def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str,
         )
     model, represent = _model(predict, classes), _representer(represent)
     if shared:
-        return next(explain_all(method, model, represent.each([x]), target, seed, Plan()))
+        rows = represent.each(x if getattr(x, "ndim", 1) == 2 else [x])
+        return next(explain_all(method, model, rows, target, seed, Plan()))
     found: tuple[Explanation, ...] = method(model, represent(x), [target], seed)
     return found[0]
 

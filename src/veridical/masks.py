@@ -74,7 +74,8 @@ def _net(d: int, entropy: int, spawn_key: tuple[int, ...], start: int, stop: int
     """Small nets are kept for the next explanation with the same seed."""
     rng = generator(np.random.SeedSequence(entropy, spawn_key=spawn_key), 0)
     shift = rng.integers(0, 2**32, d, dtype=np.uint32)
-    words: Words = _sobol(d, start, stop).take(rng.permutation(d), axis=1) ^ shift
+    make = _sobol if (stop - start) * d <= REMEMBERED else _sobol.__wrapped__
+    words: Words = make(d, start, stop).take(rng.permutation(d), axis=1) ^ shift
     words.flags.writeable = False
     return words
 
@@ -147,7 +148,7 @@ class Sizes:
         return _full_first(Sample(masks, weights, None, self._design(exact=True)))
 
     def _design(self, *, cluster: int = 1, exact: bool = False) -> Design:
-        kept = float(np.exp(self.log_share) @ np.arange(self.d + 1)) / self.d
+        kept = float(np.exp(self.log_share) @ np.arange(self.d + 1)) / self.d  # pairs keep half, about
         return Design(np.full(self.d, kept), cluster=cluster, exact=exact)
 
 

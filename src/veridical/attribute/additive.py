@@ -29,6 +29,10 @@ class Sum:
     effects: Floats  # (states,)
     values: Floats  # (n,)
 
+    def per(self, unit: float) -> Sum:
+        """The same model of outputs that are divided by a unit."""
+        return self if unit == 1.0 else Sum(self.constant / unit, self.effects / unit, self.values / unit)
+
 
 @dataclass(frozen=True, eq=False)
 class Sums:
@@ -65,7 +69,7 @@ class Sums:
 def fit_beside(near: Neighborhood, y: Floats, known: Sum, row: Shareable) -> Fit:
     """The linear surrogate of outputs (n + 1,), given an additive model of them."""
     Z, w, n = near.designs[1:], near.weights[1:], len(y) - 1
-    live = measured(near.design, n)
+    live = measured(near)
     base, intercept = row.weights_of(known.constant, known.effects)
     rest = y[1:] - known.values
     shift = float(w @ rest / w.sum())
@@ -80,10 +84,9 @@ def fit_beside(near: Neighborhood, y: Floats, known: Sum, row: Shareable) -> Fit
     covariance, steady = _covariance(Z, error, share, spread, weights)
     plain = y[1:] - intercept - Z @ weights
     plain *= 1 + steady * (len(live) + 1) / (n - len(live) - 1)
-    total = y[1:] - float(w @ y[1:] / w.sum())
-    return over_all_parts(
-        near, live, weights, covariance, intercept, 1 - float(w @ plain**2) / max(float(w @ total**2), 1e-300)
-    )
+    total = float(w @ (y[1:] - float(w @ y[1:] / w.sum())) ** 2)
+    fidelity = 1 - float(w @ plain**2) / total if total > 0 else float("nan")
+    return over_all_parts(near, live, weights, covariance, intercept, fidelity)
 
 
 def _covariance(Z: Floats, error: Floats, share: Floats, spread: Floats, weights: Floats) -> tuple[Floats, float]:

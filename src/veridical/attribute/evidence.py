@@ -56,16 +56,17 @@ def intervals(fit: Fit) -> Floats:
 
 
 def top_probability(fit: Fit, rule: TopK) -> float:
-    """Probability that the k heaviest parts are right, within the rule's tolerance."""
+    """Probability that the k heaviest of the parts that were measured are right, within the rule's tolerance."""
     known = np.flatnonzero(fit.measured & fit.chosen)
-    if len(known) <= rule.k:
-        return 1.0
+    if not len(known) or not fit.weights[known].any():
+        return 0.0
+    k = min(rule.k, len(known) - 1)
     size = np.abs(fit.weights[known])
     variance = np.diag(fit.covariance)[known]
-    if not variance.any():
+    if not k or not variance.any():
         return 1.0
     rank = np.argsort(-size, kind="stable")
-    inside, outside = rank[: rule.k], rank[rule.k :]
+    inside, outside = rank[:k], rank[k:]
     error = np.sqrt(variance)
     reach = (size + 4 * error)[outside]  # a part whose reach is below all members' is no rival
     rivals = outside[reach > (size - 4 * error)[inside].min()]
@@ -74,12 +75,19 @@ def top_probability(fit: Fit, rule: TopK) -> float:
     if len(rivals) > CANDIDATES:
         rivals = rivals[np.argsort(-(size + 4 * error)[rivals], kind="stable")[:CANDIDATES]]
     at = known[np.concatenate([inside, rivals])]
-    spread = fit.covariance[np.ix_(at, at)]
-    spread[np.diag_indices(len(at))] += 1e-12 * np.trace(spread) / len(at) + 1e-300
-    drawn = np.abs(np.linalg.cholesky(spread) @ _normals(len(at)) + fit.weights[at, None])
-    least, best_rival = drawn[: rule.k].min(axis=0), drawn[rule.k :].max(axis=0)
-    limit = least + rule.tolerance * np.maximum(drawn[: rule.k].max(axis=0), best_rival)
+    drawn = np.abs(_root(fit.covariance[np.ix_(at, at)]) @ _normals(len(at)) + fit.weights[at, None])
+    least, best_rival = drawn[:k].min(axis=0), drawn[k:].max(axis=0)
+    limit = least + rule.tolerance * np.maximum(drawn[:k].max(axis=0), best_rival)
     return float(np.mean(best_rival <= limit))
+
+
+def _root(covariance: Floats) -> Floats:
+    """A matrix whose product with its transpose is the covariance, also if that is singular."""
+    try:
+        return np.asarray(np.linalg.cholesky(covariance))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def weigh(fit: Fit, rule: TopK, probability: float, n_calls: int) -> Evidence:
@@ -119,6 +127,9 @@ def judge(fit: Fit, rule: TopK, probability: float, groups: list[tuple[int, ...]
         sentence = f"No evidence: after {n_calls} calls no part's weight can be told from zero."
         return Verdict(False, probability, rule.probability, sentence)
     words = _ranking_words(groups, clear)
+    missed = int((~fit.measured).sum())
+    if missed:
+        words.append(f"{missed} {'part was' if missed == 1 else 'parts were'} not measured")
     if probability < rule.probability:
         words.append(f"the top {rule.k} is not settled after {n_calls} calls ({100 * probability:.0f} % sure)")
     words.append(_fit_words(fit.fidelity))
@@ -128,29 +139,47 @@ def judge(fit: Fit, rule: TopK, probability: float, groups: list[tuple[int, ...]
     return Verdict(passed, probability, rule.probability, sentence[0].upper() + sentence[1:])
 
 
-def no_evidence(value: float, n_calls: int, expected: float) -> Verdict:
-    """The verdict on a model that does not move."""
-    sentence = f"No evidence: the model answers {value:.6g} to all {n_calls} inputs near this instance."
+def no_evidence(own: float, sampled: float, n_calls: int, expected: float) -> Verdict:
+    """The verdict where the model does not move on any sample."""
+    if own == sampled:
+        sentence = f"No evidence: the model answers {own:.6g} to all {n_calls} inputs near this instance."
+    else:
+        sentence = (
+            f"No evidence: the model answers {own:.6g} here, but {sampled:.6g} to all {n_calls - 1} samples: "
+            "they cannot show why, since it may need several parts at once."
+        )
+    return Verdict(False, 0.0, expected, sentence)
+
+
+def too_few(size: float, n_calls: int, expected: float) -> Verdict:
+    """The verdict where proximity leaves too few samples to weigh anything."""
+    sentence = (
+        f"No evidence: the kernel leaves {size:.1f} effective samples of {n_calls - 1}; give a wider one, "
+        "or Gaussian, which is sampled from directly."
+    )
     return Verdict(False, 0.0, expected, sentence)
 
 
 def _ranking_words(groups: list[tuple[int, ...]], clear: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[str]:
     """'believe the first two', 'the third and fourth cannot be told apart', …"""
-    words: list[str] = []
-    leading = 0
-    while leading < len(groups) and len(groups[leading]) == 1 and clear[groups[leading][0]]:
-        leading += 1
-    if leading:
-        count = "" if leading == 1 else f" {_word(COUNTS, leading)}"
-        words.append(f"believe the first{count}")
-    place = leading
+    believed: list[int] = []
+    tied: list[str] = []
     zero: list[int] = []
-    for group in groups[leading:]:
-        if not any(clear[j] for j in group):
-            zero += range(place, place + len(group))
-        elif len(group) > 1:
-            words.append(f"the {_places(range(place, place + len(group)))} cannot be told apart")
+    place = 0
+    for group in groups:
+        places = list(range(place, place + len(group)))
         place += len(group)
+        if not any(clear[j] for j in group):
+            zero += places
+        elif len(group) > 1:
+            tied.append(f"the {_places(places)} cannot be told apart")
+        else:
+            believed += places
+    words = tied
+    if believed:
+        run = believed == list(range(len(believed))) and len(believed) > 1
+        which = f"first {_word(COUNTS, len(believed))}" if run else _places(believed)
+        words = [f"believe the {which}", *tied] if believed[0] == 0 else [*tied, f"believe the {which}"]
     if zero:
         words.append(f"the {_places(zero)} cannot be told from zero")
     return words

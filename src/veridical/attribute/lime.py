@@ -11,10 +11,10 @@ import numpy as np
 from veridical.attribute.additive import Sums, fit_beside
 from veridical.attribute.ask import Model, Target, resolve
 from veridical.attribute.choose import Selector, as_package, forward_selection, highest_weights, lasso_path
-from veridical.attribute.evidence import TopK, no_evidence, top_probability, weigh
-from veridical.attribute.linear import Linear
+from veridical.attribute.evidence import TopK, no_evidence, too_few, top_probability, weigh
+from veridical.attribute.linear import Linear, effective_size
 from veridical.attribute.neighborhood import Source, grow, private
-from veridical.attribute.recipe import recipe_of
+from veridical.attribute.recipe import describe, name_of
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import Gaussian
@@ -58,7 +58,7 @@ class Question:
         classes = None if self.model.found else self.model.classes
         return {
             "veridical": VERSION,
-            "method": recipe_of(method),
+            "method": describe(method),
             "target": target.key,
             "classes": None if classes is None else list(classes),
             "rng": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
@@ -98,6 +98,12 @@ class Lime:
             "select": "a selector, such as lasso_path",
         }
         wanted["surrogate"] = "settings, such as Linear() or Tree()"
+        if self.n_features is None and self.select is not highest_weights:
+            raise InputError("select needs n_features: how many parts to keep")
+        if self.kernel is not None and self.width != 1:
+            raise InputError(
+                "width is for the representation's own kernel: give the kernel itself the width you want"
+            )
         for name, what in wanted.items():
             value = getattr(self, name)
             if (value is not None or name != "kernel") and (not callable(value) or isinstance(value, type)):
@@ -185,58 +191,58 @@ class Lime:
         for wanted in question.targets:
             target = resolve(wanted, question.model, near.outputs)
             y = target.read(near.outputs)
-            if np.ptp(y) <= 8 * np.finfo(float).eps * np.abs(y).max():
-                found.append(self._explanation(near, y, None, 0.0, target, question))
-                continue
-            selection = (None, None) if self.n_features is None else (self.select, self.n_features)
-            known = question.known(len(y) - 1, target) if question.known and self._plain() else None
-            if known is None:
-                fit = self.surrogate(near, y, *selection)
-            else:
-                fit = fit_beside(near, y, known, cast(Shareable, question.representation))
-            probability = top_probability(fit, self.until)
-            if not settled and self.n_samples is None and probability < self.until.probability:
+            fit, probability = self._fit(near, y, target, question)
+            more = self.n_samples is None and not settled and not _flat(y)
+            if more and (probability < self.until.probability or _open(fit, near)):
                 return ()
             found.append(self._explanation(near, y, fit, probability, target, question))
         return tuple(found)
+
+    def _fit(self, near: Neighborhood, y: Floats, target: Target, question: Question) -> tuple[Fit, float]:
+        """The surrogate of outputs in their unit, and the probability that the top of all parts is right."""
+        unit = unit_of(y)
+        y = y / unit
+        if _flat(y[1:]):
+            return flat_fit(len(near.names), float(y[1])), 0.0
+        known = question.known(len(y) - 1, target) if question.known and self._plain() else None
+        if known is not None:
+            full = fit_beside(near, y, known.per(unit), cast(Shareable, question.representation))
+        else:
+            full = (self.surrogate if self._plain() else Linear())(near, y)
+        probability = top_probability(full, self.until)
+        if self._plain():
+            return full, probability
+        selection = (None, None) if self.n_features is None else (self.select, self.n_features)
+        return self.surrogate(near, y, *selection), probability
 
     def _plain(self) -> bool:
         return self.n_features is None and self.surrogate == Linear()
 
     def _explanation(
-        self,
-        near: Neighborhood,
-        y: Floats,
-        fit: Fit | None,
-        probability: float,
-        target: Target,
-        question: Question,
+        self, near: Neighborhood, y: Floats, fit: Fit, probability: float, target: Target, question: Question
     ) -> Explanation:
-        """The record of a fit and its evidence; without a fit, that there is nothing to explain."""
+        """The record of a fit and its evidence."""
         n_calls, parts, w = len(y), question.representation.parts, near.weights[1:]
-        unsettled: tuple[tuple[str, ...], ...] = ()
-        if fit is None:
-            fit = _flat_fit(len(parts), float(y[0]))
-            verdict = no_evidence(float(y[0]), n_calls, self.until.probability)
-            bounds = np.zeros((len(parts), 2))
-        else:
-            evidence = weigh(fit, self.until, probability, n_calls)
-            bounds, verdict = evidence.intervals, evidence.verdict
-            unsettled = tuple(tuple(parts[j].name for j in group) for group in evidence.unsettled)
+        evidence, unit = weigh(fit, self.until, probability, n_calls), unit_of(y)
+        verdict = evidence.verdict
+        if _flat(y[1:]):
+            verdict = no_evidence(float(y[0]), float(y[1]), n_calls, self.until.probability)
+        elif not near.design.exact and effective_size(w) < len(parts) + 2:
+            verdict = too_few(effective_size(w), n_calls, self.until.probability)
         return Explanation(
             parts=parts,
-            weights=fit.weights,
-            intervals=bounds,
-            intercept=fit.intercept,
+            weights=fit.weights * unit,
+            intervals=evidence.intervals * unit,
+            intercept=fit.intercept * unit,
             prediction=float(y[0]),
-            local_prediction=fit.local_prediction,
+            local_prediction=fit.local_prediction * unit,
             fidelity=fit.fidelity,
-            effective_size=float(w.sum() ** 2 / (w @ w)),
+            effective_size=effective_size(w),
             n_calls=n_calls,
             target=target.label,
             top_k=self.until.k,
             top_probability=probability,
-            unsettled=unsettled,
+            unsettled=tuple(tuple(parts[j].name for j in group) for group in evidence.unsettled),
             verdict=verdict,
             recipe=question.recipe(self, target),
             notes=(*question.representation.notes, *self._notes(fit)),
@@ -247,13 +253,13 @@ class Lime:
         notes = []
         if self.n_features is not None and not fit.path:
             notes.append(
-                f"{int(fit.chosen.sum())} of {len(fit.weights)} parts were chosen by {self.select.__name__}; "
+                f"{int(fit.chosen.sum())} of {len(fit.weights)} parts were chosen by {name_of(self.select)}; "
                 "the others are set to zero, and the intervals do not count the choice"
             )
-        if not fit.measured.all():
-            notes.append(
-                f"{int((~fit.measured).sum())} parts hardly ever change in the background, so they have no weight"
-            )
+        missed = int((~fit.measured).sum())
+        if missed:
+            what = "1 part hardly ever changes" if missed == 1 else f"{missed} parts hardly ever change"
+            notes.append(f"{what} in the samples, and has no weight")
         return tuple(notes)
 
 
@@ -273,10 +279,26 @@ def checked_kernel(kernel: Kernel) -> Kernel:
     return proximity
 
 
-def _flat_fit(d: int, value: float) -> Fit:
-    """The fit to a model that does not move."""
-    every = np.ones(d, bool)
-    return Fit(np.zeros(d), value, np.zeros((d, d)), value, float("nan"), every, every, 1.0)
+def flat_fit(d: int, value: float) -> Fit:
+    """The fit to samples on which the model does not move: nothing is known of any part."""
+    none = np.zeros(d, bool)
+    return Fit(np.zeros(d), value, np.zeros((d, d)), value, float("nan"), ~none, none, 1.0)
+
+
+def unit_of(y: Floats) -> float:
+    """1, unless the outputs are so large or small that their squares would not be numbers."""
+    largest = float(np.abs(y).max())
+    return 1.0 if largest == 0 or 1e-100 < largest < 1e100 else largest
+
+
+def _flat(y: Floats) -> bool:
+    return bool(np.ptp(y) <= 8 * np.finfo(float).eps * np.abs(y).max())
+
+
+def _open(fit: Fit, near: Neighborhood) -> bool:
+    """Some part could be measured with more samples."""
+    shares = near.design.shares
+    return bool((~fit.measured & (shares > 0) & (shares < 1)).any())
 
 
 SETTINGS: dict[str, Any] = {

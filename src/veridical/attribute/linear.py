@@ -14,8 +14,11 @@ from veridical.records import Bools, Design, Fit, Floats, Neighborhood
 
 LEAST = 5.0  # a part must change, and stay, in about this many samples before it gets a weight
 KNOTS = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
+HEAVY_TAILS = 12.0  # kurtosis of what a linear fit leaves over, above which control variates do harm
+UNSURE = 1.2  # what control variates whose direction was estimated add to the variance
 BLOCKS = 8
 AT_ONCE = 1024
+FEW = 16  # samples a column, below which leverages are worked out exactly
 
 
 @dataclass(frozen=True)
@@ -39,27 +42,40 @@ class Linear:
     ) -> Fit:
         """Fit outputs (n + 1,) of the neighborhood; with a selector, keep at most k parts."""
         y, w = outputs[1:], near.weights[1:]
-        live = measured(near.design, len(y))
-        shift = float(w @ y / w.sum()) if self.offset is None else self.offset(y, w)
+        live = measured(near)
+        mean = float(w @ y / w.sum())
+        shift = mean if self.offset is None else self.offset(y, w)
         Z = near.designs[1:] if live.all() else near.designs[1:, live]
-        d, root = Z.shape[1], np.sqrt(w)
-        problem = Problem(Z, root, root * (y - shift), near.design, self.offset is None)
-        gram, moment, keep = *problem.gram(), np.arange(d)
-        if select is not None and k is not None and k < d:
-            keep = select(*_without_intercept(gram, moment, d), k)
-            kept = np.append(keep, np.arange(d, len(gram)))
-            problem = replace(problem, Z=Z[:, keep])
-            gram, moment = gram[np.ix_(kept, kept)], moment[kept]
-        elif near.design.center is not None and self.offset is None and len(y) >= 4 * d:
+        center = (w @ Z) / w.sum() if self.offset is None else np.zeros(Z.shape[1])
+        problem = Problem(Z, center, np.sqrt(w), np.sqrt(w) * (y - shift), near.design, self.offset is None)
+        gram, moment = problem.gram()
+        keep = np.arange(len(gram))
+        if select is not None and k is not None and k < len(gram):
+            keep = select(gram, moment, k)
+            problem = replace(problem, Z=Z[:, keep], center=center[keep])
+            gram, moment = gram[np.ix_(keep, keep)], moment[keep]
+        elif self._controls_help(problem, gram, moment):
             problem = replace(problem, controls=index_columns(problem, gram, moment))
             gram, moment = problem.gram()
-        penalty = np.full(len(gram), 1e-10 * np.trace(gram) / len(gram))
+        penalty = 1e-10 * np.diag(gram)  # relative to each part's own spread, however small
         penalty[: len(keep)] += self.ridge
-        if problem.controls is not None:
-            penalty[d + 1 :] = 0.02 * np.diag(gram)[d + 1 :]
+        penalty[len(keep) :] = 0.02 * np.diag(gram)[len(keep) :]
         found = problem.solve(gram, moment, penalty)
-        intercept = shift + (float(found.weights[len(keep)]) if self.offset is None else 0.0)
-        return _fit(near, live, keep, found, intercept, float(problem.t @ problem.t))
+        total = float(w @ (y - mean) ** 2)
+        fidelity = 1 - found.left_out / total if total > 0 else float("nan")
+        intercept = shift - float(problem.center @ found.weights[: len(keep)])
+        return _fit(near, live, keep, found, intercept, fidelity)
+
+    def _controls_help(self, problem: Problem, gram: Floats, moment: Floats) -> bool:
+        """Where designs are normal, samples are many, and the outputs' tails are not heavy."""
+        n, d = problem.Z.shape
+        if problem.design.center is None or self.offset is not None or n < max(256, FEW * d) or not d:
+            return False
+        rest = problem.t - problem.rows(slice(0, n)) @ np.linalg.solve(
+            gram + np.diag(1e-10 * np.diag(gram)), moment
+        )
+        squares = rest**2
+        return bool(n * (squares @ squares) < HEAVY_TAILS * squares.sum() ** 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,17 +89,18 @@ class Solved:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Least squares over rows scaled by the roots of their weights, worked on a block of rows at a time.
+    """Least squares over rows scaled by the roots of their weights, worked on a few blocks of rows at a time.
 
-    The columns are the parts, 1 if the intercept is fitted, and control variates: those change the error of
-    the weights, not their meaning, and are no part of the surrogate.
+    The columns are the centered parts and control variates: those change the error of the weights, not their
+    meaning, and are no part of the surrogate.
     """
 
     Z: Floats  # (n, d)
+    center: Floats  # (d,)
     root: Floats  # (n,)
     t: Floats  # (n,), outputs, scaled already
     design: Design
-    intercept: bool
+    intercept: bool  # whether it is fitted
     controls: Floats | None = None  # (n, c)
 
     @property
@@ -105,13 +122,12 @@ class Problem:
     def rows(self, piece: slice) -> Floats:
         """Scaled rows, all columns."""
         Z, root = self.Z[piece], self.root[piece, None]
-        d, fitted = Z.shape[1], int(self.intercept)
-        extra = 0 if self.controls is None else self.controls.shape[1]
-        A = np.empty((len(Z), d + fitted + extra), order="F")  # long columns are quicker than short rows
-        np.multiply(Z, root, out=A[:, :d])
-        A[:, d : d + fitted] = root
+        d, extra = Z.shape[1], 0 if self.controls is None else self.controls.shape[1]
+        A = np.empty((len(Z), d + extra), order="F")  # long columns are quicker than short rows
+        np.subtract(Z, self.center, out=A[:, :d])
         if self.controls is not None:
-            np.multiply(self.controls[piece], root, out=A[:, d + fitted :])
+            A[:, d:] = self.controls[piece]
+        A *= root
         return A
 
     def gram(self) -> tuple[Floats, Floats]:
@@ -131,19 +147,17 @@ class Problem:
         A sample of a net pulls the fit less than its leverage says, by the same factor by which the error of
         the weights is smaller; that factor compares the sums of blocks with what independent samples give.
         """
-        d, inverse = self.Z.shape[1], np.linalg.inv(gram + np.diag(penalty))
+        d, inverse = self.Z.shape[1], np.asarray(np.linalg.inv(gram + np.diag(penalty)), np.float64)
         weights = inverse @ moment
         meat, sums = np.zeros(gram.shape), []
         plain, room = np.empty(len(self.t)), np.empty(len(self.t))
         for piece in self.pieces:
             A, t = self.rows(piece), self.t[piece]
-            fitted = A @ weights
-            beyond = A[:, d + 1 :] @ weights[d + 1 :]  # what the controls add is no part of the surrogate
-            plain[piece] = t - fitted + beyond
+            plain[piece] = t - A[:, :d] @ weights[:d]
             if self.design.exact:
                 continue
-            room[piece] = 1 / (1 - np.minimum(self.leverage(A, self.root[piece], gram), 0.99))
-            scores = A * ((t - fitted) * room[piece])[:, None]
+            room[piece], pull = self._leverages(A, self.root[piece], gram, inverse)
+            scores = A * ((t - A @ weights) / (1 - np.minimum(pull, 0.99)))[:, None]
             if self.design.cluster > 1:
                 scores = np.add.reduceat(scores, np.arange(0, len(scores), self.design.cluster), axis=0)
             meat += scores.T @ scores
@@ -154,22 +168,32 @@ class Problem:
         bread = inverse[:d]
         covariance = bread @ meat @ bread.T
         steady = steadiness(np.array(sums) @ bread.T, covariance) if self.design.net else 1.0
-        plain *= 1 + steady * (room - 1)
+        if self.controls is not None:
+            covariance *= UNSURE
+        plain *= 1 + steady * (1 / (1 - np.minimum(room, 0.99)) - 1)
         return Solved(weights, covariance * steady, float(plain @ plain))
 
-    def leverage(self, A: Floats, root: Floats, gram: Floats) -> Floats:
-        """How far each row pulls its own fit. Parts are drawn independently, so their pulls add up."""
+    def _leverages(self, A: Floats, root: Floats, gram: Floats, inverse: Floats) -> tuple[Floats, Floats]:
+        """How far each row pulls the surrogate's fit, and that of all columns.
+
+        Parts are drawn independently, so with many samples their pulls add up.
+        """
         d = self.Z.shape[1]
-        center = gram[:d, d] / gram[d, d] if self.intercept else np.zeros(d)
-        inverse = 1 / np.maximum(np.diag(gram)[:d] - center * (gram[:d, d] if self.intercept else 0.0), 1e-300)
+        share = root**2 / (self.root @ self.root) if self.intercept else np.zeros(len(A))
         Z = A[:, :d]
-        pull = (Z * Z) @ inverse
-        if self.intercept:
-            pull += root * (root * (inverse @ center**2 + 1 / gram[d, d]) - 2 * (Z @ (inverse * center)))
-        if self.controls is not None:
-            C = A[:, d + 1 :]
-            pull += np.einsum("ij,ij->i", C @ np.linalg.inv(gram[d + 1 :, d + 1 :]), C)
-        return pull
+        if len(self.t) < FEW * len(gram):
+            own = (
+                inverse
+                if self.controls is None
+                else np.linalg.inv(gram[:d, :d] + 1e-10 * np.diag(np.diag(gram)[:d]))
+            )
+            parts = share + np.einsum("ij,ij->i", Z @ own, Z)
+            return parts, parts if self.controls is None else share + np.einsum("ij,ij->i", A @ inverse, A)
+        parts = share + (Z * Z) @ (1 / np.maximum(np.diag(gram)[:d], 1e-300))
+        if self.controls is None:
+            return parts, parts
+        C = A[:, d:]
+        return parts, parts + np.einsum("ij,ij->i", C @ np.linalg.inv(gram[d:, d:]), C)
 
 
 def steadiness(sums: Floats, covariance: Floats) -> float:
@@ -199,9 +223,9 @@ def index_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
     index = np.empty(n)
     for block in problem.blocks:
         A = problem.rows(block)
-        rest, right = _without_intercept(gram - A.T @ A, moment - A.T @ problem.t[block], d)
+        rest = gram - A.T @ A
         rest[np.diag_indices(d)] += 1e-4 * np.trace(rest) / d
-        b = np.linalg.solve(rest, right)
+        b = np.linalg.solve(rest, moment - A.T @ problem.t[block])
         b /= max(float(np.linalg.norm(spread * b)), 1e-300)
         index[block] = problem.Z[block] @ b - center @ b
     density, above = np.exp(-0.5 * KNOTS**2) / np.sqrt(2 * np.pi), ndtr(-KNOTS)
@@ -210,19 +234,19 @@ def index_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
     return columns
 
 
-def measured(design: Design, n: int) -> Bools:
-    """Which parts the samples vary enough to weigh: (d,)."""
-    if design.exact:
-        return np.asarray((design.shares > 0) & (design.shares < 1))
-    return np.asarray(np.isnan(design.shares) | (n * design.shares * (1 - design.shares) >= LEAST))
+def effective_size(weights: Floats) -> float:
+    """How many samples of equal weight these are worth."""
+    return float(weights.sum() ** 2 / (weights @ weights))
 
 
-def _without_intercept(gram: Floats, moment: Floats, d: int) -> tuple[Floats, Floats]:
-    """Gram matrix and moment of centered parts, if there is an intercept to center by."""
-    if len(gram) == d:
-        return gram, moment
-    one = gram[:d, d]
-    return gram[:d, :d] - np.outer(one, one) / gram[d, d], moment[:d] - one * (moment[d] / gram[d, d])
+def measured(near: Neighborhood) -> Bools:
+    """Which parts the samples vary enough to weigh, (d,): none if the weights leave too few samples."""
+    w, shares = near.weights[1:], near.design.shares
+    if near.design.exact:
+        return np.asarray((shares > 0) & (shares < 1))
+    if effective_size(w) < len(shares) + 2:
+        return np.zeros(len(shares), bool)
+    return np.asarray(np.isnan(shares) | (len(w) * shares * (1 - shares) >= LEAST))
 
 
 def over_all_parts(
@@ -231,6 +255,7 @@ def over_all_parts(
     """A fit of all parts; one that was not measured has infinite variance."""
     if not live.all():
         covariance = np.where(live[:, None] & live, covariance, 0.0) + np.diag(np.where(live, 0.0, np.inf))
+    size = effective_size(near.weights[1:])
     return Fit(
         weights=weights,
         intercept=intercept,
@@ -239,16 +264,18 @@ def over_all_parts(
         fidelity=fidelity,
         measured=live,
         chosen=live,
-        degrees=max((len(near.weights) - 1) / near.design.cluster - int(live.sum()) - 1, 1.0),
+        degrees=max(size / near.design.cluster - int(live.sum()) - 1, 1.0),
     )
 
 
-def _fit(near: Neighborhood, live: Bools, keep: Indices, found: Solved, intercept: float, total: float) -> Fit:
+def _fit(near: Neighborhood, live: Bools, keep: Indices, found: Solved, intercept: float, fidelity: float) -> Fit:
     """The solution over all parts; a part that was not chosen has weight zero."""
     chosen = np.zeros(len(live), bool)
     chosen[np.flatnonzero(live)[keep]] = True
     weights, covariance = np.zeros(len(live)), np.zeros((len(live), len(live)))
     weights[chosen] = found.weights[: len(keep)]
     covariance[np.ix_(chosen, chosen)] = found.covariance
-    fit = over_all_parts(near, live, weights, covariance, intercept, 1 - found.left_out / max(total, 1e-300))
+    if near.design.exact:  # what rounding leaves of nothing is nothing
+        weights[np.abs(weights) < 1e-9 * np.abs(weights).max(initial=0.0)] = 0.0
+    fit = over_all_parts(near, live, weights, covariance, intercept, fidelity)
     return fit if chosen.sum() == live.sum() else replace(fit, chosen=chosen)

@@ -28,7 +28,6 @@ class Plan:
 
     batch_size: int = 1000
     n_jobs: int = 1
-    track: Track | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
 from typing import Any
 
 from veridical.errors import InputError
 
 
-@lru_cache(maxsize=32)
-def recipe_of(method: Any) -> Any:
-    """The description of a method, worked out once."""
-    return describe(method)
+def name_of(function: Any) -> str:
+    """What to call a function of the caller's."""
+    return str(getattr(function, "__name__", repr(function)))
 
 
 def describe(setting: Any) -> Any:
@@ -22,7 +20,7 @@ def describe(setting: Any) -> Any:
         held = {f.name: describe(getattr(setting, f.name)) for f in fields(setting)}
         return {"name": type(setting).__name__, **held}
     if callable(setting):
-        return {"function": getattr(setting, "__name__", repr(setting))}
+        return {"function": name_of(setting)}
     return setting
 
 

@@ -36,7 +36,7 @@ class Tree:
         if select is not None:
             raise InputError("a tree chooses its own parts: leave out select and n_features")
         Z, y, w, x = near.designs[1:], outputs[1:], near.weights[1:], near.designs[0]
-        tree = self._grow(Z, y, w)
+        tree = self._grow(Z, y, w, near.design.exact)
         weights, root, leaf, path = _follow(tree, x, near.names)
         clusters = np.arange(len(y)) // near.design.cluster
         return Fit(
@@ -44,15 +44,16 @@ class Tree:
             intercept=root,
             covariance=np.zeros((len(x), len(x))) if near.design.exact else self._spread(Z, y, w, x, clusters),
             local_prediction=leaf,
-            fidelity=self._held_out(Z, y, w, clusters),
+            fidelity=self._exact(tree, Z, y, w) if near.design.exact else self._held_out(Z, y, w, clusters),
             measured=np.ones(len(x), bool),
-            chosen=weights != 0,
+            chosen=np.ones(len(x), bool),
             degrees=float(RESAMPLES - 1),
             path=path,
         )
 
-    def _grow(self, Z: Floats, y: Floats, w: Floats) -> DecisionTreeRegressor:
-        tree = DecisionTreeRegressor(max_depth=self.max_depth, min_samples_leaf=5, random_state=0)
+    def _grow(self, Z: Floats, y: Floats, w: Floats, exact: bool = False) -> DecisionTreeRegressor:
+        least = 1 if exact else 5
+        tree = DecisionTreeRegressor(max_depth=self.max_depth, min_samples_leaf=least, random_state=0)
         return tree.fit(Z, y, sample_weight=w)
 
     def _spread(self, Z: Floats, y: Floats, w: Floats, x: Floats, clusters: npt.NDArray[np.intp]) -> Floats:
@@ -71,8 +72,16 @@ class Tree:
         for f in range(FOLDS):
             out = fold == f
             guess[out] = self._grow(Z[~out], y[~out], w[~out]).predict(Z[out])
-        spread = float(w @ (y - w @ y / w.sum()) ** 2)
-        return 1 - float(w @ (y - guess) ** 2) / max(spread, 1e-300)
+        return _r2(y, guess, w)
+
+    def _exact(self, tree: DecisionTreeRegressor, Z: Floats, y: Floats, w: Floats) -> float:
+        """R² over all that can be drawn: there is nothing to hold out."""
+        return _r2(y, tree.predict(Z), w)
+
+
+def _r2(y: Floats, guess: Floats, w: Floats) -> float:
+    spread = float(w @ (y - w @ y / w.sum()) ** 2)
+    return 1 - float(w @ (y - guess) ** 2) / spread if spread > 0 else float("nan")
 
 
 def _follow(

@@ -8,7 +8,7 @@ comparisons, whatever the column holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -158,6 +158,15 @@ def learn_levels(column: str, position: int, values: Any, edges: Floats) -> Code
     if missing.any():
         first, parts = np.append(first, np.flatnonzero(missing)[0]), (*parts, _missing(column))
     return _coded(column, (position,), values[first], order, edges, codes, parts)
+
+
+def learn_pair(column: str, position: int, values: Any) -> Coded:
+    """A column of two numbers, or of one that is missing now and then: states by value, as categories are."""
+    seen = np.unique(as_numbers(values)[~np.asarray(pd.isna(values))])
+    found = learn_levels(column, position, values, seen[:-1] + np.diff(seen) / 2)
+    shown = _readable(seen, values.dtype)
+    named = [Part(f"{column} = {text}", column, "=", value) for value, text in zip(*shown, strict=True)]
+    return replace(found, parts=(*named, *found.parts[len(seen) :]))
 
 
 def learn_group(schema: Schema, table: Any, name: str, positions: Sequence[int]) -> Coded:

@@ -12,6 +12,7 @@ from veridical.errors import InputError
 from veridical.records import Floats
 from veridical.represent.background import Background
 from veridical.represent.columns import (
+    CELLS,
     Binned,
     Coded,
     Normal,
@@ -20,6 +21,7 @@ from veridical.represent.columns import (
     learn_categories,
     learn_group,
     learn_levels,
+    learn_pair,
 )
 from veridical.represent.discretize import Discretizer, Edges, Quantiles
 from veridical.represent.schema import Schema, some
@@ -115,6 +117,9 @@ def learn_column(
     numbers = as_numbers(values)
     if np.isinf(numbers).any():
         raise InputError(f"column {name!r} of the background has infinite values; wanted finite numbers")
+    size = float(np.nanmax(np.abs(numbers)))
+    if not 1e-100 < size < 1e100:
+        raise InputError(f"column {name!r} of the background has values of size {size:g}: give it in another unit")
     edges = _edges(discretize, values, numbers, name, position)
     whole = not pd.api.types.is_float_dtype(values)
     if edges is None:
@@ -122,8 +127,10 @@ def learn_column(
             return _learn_normal(name, position, numbers, valid, dtype if whole else None)
         edges = Quantiles(4).edges(numbers, name, position)
         assert edges is not None
+    if len(edges) >= CELLS // 2:
+        raise InputError(f"column {name!r} has {len(edges) + 1} bins; wanted at most {CELLS // 2}")
     if len(distinct) == 2 and not isinstance(discretize, Edges):
-        return learn_categories(name, position, values)
+        return learn_pair(name, position, values)
     return (learn_levels if whole else learn_binned)(name, position, values if whole else numbers, edges)
 
 

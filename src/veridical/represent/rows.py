@@ -22,6 +22,7 @@ from veridical.represent.schema import Schema, as_array
 from veridical.represent.sparse import check_sparse, sparse_rows
 
 WIDTH = Gaussian(0.75)
+RARE = 0.01  # a state of this share is too rare in a sample that is not drawn for it
 FLOORS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1)  # least shares that are considered
 STEADY = 0.9  # from this efficiency on, weighting a shared sample costs nothing worth saving
 
@@ -164,7 +165,9 @@ class Row:
 
     def efficiency(self, kernel: Kernel) -> float:
         """What a sample that all rows share is worth against one drawn for this row; 0 if it cannot share it."""
-        if not self.placed.can_share[self.i]:
+        free = self.shares[(self.shares > 0) & (self.shares < 1)]
+        rare = len(free) and min(free.min(), 1 - free.max()) < RARE
+        if not self.placed.can_share[self.i] or rare:
             return 0.0
         better = lifted(self.shares)
         gain = (
@@ -187,7 +190,7 @@ class Row:
         share, far = self.shares, np.exp(-0.5 / s)
         binary = (share + (1 - share) * far) ** 2 / (share + (1 - share) * far**2)
         x = self.placed.normal[self.i]
-        normal = s / (1 + s) * np.exp(-(x**2) / (1 + s)) / np.sqrt(s / (2 + s)) / np.exp(-(x**2) / (2 + s))
+        normal = s / (1 + s) / np.sqrt(s / (2 + s)) * np.exp(x**2 / (2 + s) - x**2 / (1 + s))
         return float(np.prod(np.where(self.background.is_normal, normal, binary)))
 
     def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
@@ -248,7 +251,7 @@ class Row:
         drawn = np.where(is_normal, 1.0, lifted(near))
         values = background.draw(seed, start, stop, Tilt(drawn, begin, end, center, spread))
         designs = self._designs(values, with_instance)
-        weights = np.full(len(designs), np.prod(mass))
+        weights = np.full(len(designs), max(np.prod(mass), 1e-100))  # its size matters to a ridge alone
         moved = np.flatnonzero(drawn != near)
         if len(moved):
             kept, changed = near[moved] / drawn[moved], (1 - near[moved]) / (1 - drawn[moved])

@@ -23,8 +23,6 @@ class SparseRow:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.row.nnz:
-            raise InputError("the row is all zeros, so there is nothing to take away")
         bad = ~np.isfinite(self.row.data)
         if bad.any():
             raise InputError(f"{self.columns[self.row.indices[bad][0]]} is not finite in this row")
@@ -104,4 +102,7 @@ def sparse_rows(X: Any, names: Sequence[str]) -> SparseRows:
         raise InputError("there are no rows to explain")
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
+    empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
+    if len(empty):
+        raise InputError(f"row {empty[0]} is all zeros, so there is nothing to take away")
     return SparseRows(matrix, names)
