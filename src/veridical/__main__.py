@@ -21,7 +21,7 @@ def tumor() -> tuple[vd.Explanation, vd.Explanations]:
     model = RandomForestClassifier(100, random_state=0).fit(train, answers)
     rows = vd.Rows(train)
     doubtful = abs(model.predict_proba(test)[:, 0] - 0.5).argmin()
-    why: vd.Explanation = vd.explain(model.predict_proba, rows, test.iloc[doubtful])
+    why = vd.explain(model.predict_proba, rows, test.iloc[doubtful])
     return why, vd.explain_many(model.predict_proba, rows, test.head(50))
 
 
@@ -31,8 +31,7 @@ def progression() -> vd.Explanation:
     train, test, answers, _ = train_test_split(data.data, data.target, random_state=0, test_size=0.3)
     model = GradientBoostingRegressor(random_state=0).fit(train, answers)
     highest = test.iloc[model.predict(test).argmax()]
-    why: vd.Explanation = vd.explain(model.predict, vd.Rows(train), highest)
-    return why
+    return vd.explain(model.predict, vd.Rows(train), highest)
 
 
 def main(path: str = "report.html") -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
 
@@ -12,10 +12,32 @@ from veridical.attribute.lime import SETTINGS, Lime
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
 from veridical.errors import InputError, check_whole
-from veridical.records import Explanation, Explanations, Method, Predict, Representer
+from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
 from veridical.render.terminal import progress
 
 
+@overload
+def explain(
+    predict: Predict,
+    represent: Representer,
+    x: Any,
+    *,
+    target: list[Any] | tuple[Any, ...],
+    method: Method | None = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+) -> Explanations: ...
+@overload
+def explain(
+    predict: Predict,
+    represent: Representer,
+    x: Any,
+    *,
+    target: int | str | Callable[[Floats], Any] | None = None,
+    method: Method | None = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+) -> Explanation: ...
 def explain(
     predict: Predict,
     represent: Representer,
@@ -25,7 +47,7 @@ def explain(
     method: Method | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
-) -> Any:
+) -> Explanation | Explanations:
     """Explain one prediction.
 
     ``predict`` takes a batch of inputs and returns one number or one row of numbers per input. ``target`` is a
@@ -67,8 +89,9 @@ def explain_many(
     """Explain many predictions, with one shared sample for all of them where that is sound.
 
     The errors of explanations that share a sample go together, so comparing rows is safer than each interval
-    says. ``batch_size`` and ``n_jobs`` (threads) change speed and memory, never a bit of the result. ``track``
-    wraps the iteration, as ``tqdm.tqdm`` does; by default long work in a terminal or notebook shows a bar.
+    says. ``batch_size`` and ``n_jobs`` change speed and memory, never a bit of the result; jobs are threads, which
+    pay where ``predict`` is slow and lets others run meanwhile. ``track`` wraps the iteration, as ``tqdm.tqdm``
+    does; by default long work in a terminal or notebook shows a bar.
     """
     model = _model(predict, classes)
     check_whole("batch_size", batch_size)

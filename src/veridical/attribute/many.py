@@ -54,50 +54,45 @@ class Own:
             del self.chunks[chunk]
 
 
+@dataclass(frozen=True, eq=False)
+class Work:
+    """One way to explain any of many instances: what comes out depends on the instance and its number alone."""
+
+    method: Method
+    model: Model
+    target: Any
+    seed: Seed
+    own: Own
+    sums: Sums | None  # of a shared sample, where instances can share one
+
+    def __call__(self, representation: Representation, number: int) -> Explanation:
+        """Explain from the shared sample, or from one of the instance's own if that would be too thin."""
+        if self.sums is not None:
+            assert isinstance(self.method, Lime)
+            kernel, row = self.method.kernel_for(representation), cast(Shareable, representation)
+            if row.efficiency(kernel) >= THIN:
+                source = shared(self.sums.answers, row, kernel, self.own(number))
+                return self.method.explain(
+                    source, Question(self.model, row, (self.target,), self.seed, self.sums)
+                )[0]
+        child = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, number))
+        return self.method(self.model, representation, (self.target,), child)[0]
+
+
 def explain_all(
     method: Method, model: Model, instances: Instances, target: Any, seed: Seed, plan: Plan
 ) -> Iterator[Explanation]:
-    """Explain instances in order, a batch at a time; each result depends on its own instance and number alone."""
-    own = Own(model, instances)
-    sums: Sums | None = None
+    """Explain instances in order, a batch at a time."""
+    own, first = Own(model, instances), instances.batch(0, 1)[0]
+    can_share = isinstance(method, Lime) and isinstance(first, Shareable)
+    sums = Sums(Answers(model, cast(Shareable, first).common, seed)) if can_share else None
+    work = Work(method, model, target, seed, own, sums)
     for start in range(0, len(instances), plan.batch_size):
-        batch = instances.batch(start, min(start + plan.batch_size, len(instances)))
-        if start == 0 and isinstance(method, Lime) and isinstance(batch[0], Shareable):
-            sums = Sums(Answers(model, batch[0].common, seed))
-
-        def one(
-            offset: int,
-            start: int = start,
-            batch: list[Representation] = batch,
-            sums: Sums | None = sums,
-        ) -> Explanation:
-            number = start + offset
-            return explain_one(method, model, batch[offset], target, seed, number, sums, own)
-
+        stop = min(start + plan.batch_size, len(instances))
+        batch = instances.batch(start, stop)
         if plan.n_jobs == 1:
-            yield from map(one, range(len(batch)))
+            yield from map(work, batch, range(start, stop))
         else:
             with ThreadPoolExecutor(None if plan.n_jobs == -1 else plan.n_jobs) as pool:
-                yield from pool.map(one, range(len(batch)))
-        own.forget(start + len(batch))
-
-
-def explain_one(
-    method: Method,
-    model: Model,
-    representation: Representation,
-    target: Any,
-    seed: Seed,
-    number: int,
-    sums: Sums | None,
-    own: Own,
-) -> Explanation:
-    """Explain instance ``number`` from the shared sample, or from a sample of its own if that is too thin."""
-    if sums is not None:
-        assert isinstance(method, Lime)
-        kernel, row = method.kernel_for(representation), cast(Shareable, representation)
-        if row.efficiency(kernel) >= THIN:
-            source = shared(sums.answers, row, kernel, own(number))
-            return method.explain(source, Question(model, row, (target,), seed, sums))[0]
-    child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
-    return method(model, representation, (target,), child)[0]
+                yield from pool.map(work, batch, range(start, stop))
+        own.forget(stop)
