@@ -21,6 +21,12 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (tmp_path / "why.json").exists()
 
 
+def test_the_readme_is_filled_in() -> None:
+    for page in (ROOT / "README.md", ROOT / "benchmarks" / "README.md"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"@\w+@|-->\s*<!-- /", text), f"{page.name} has a place that was never filled in"
+
+
 def test_the_demo_prints_and_writes_one_page(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     done = subprocess.run(
@@ -31,3 +37,4 @@ def test_the_demo_prints_and_writes_one_page(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "<script" not in text
     assert text.count("<svg") > 50
+    assert len(text) < 100_000

@@ -28,7 +28,8 @@ from veridical.render.terminal import (
 
 MOST_PARTS = 20  # drawn in one explanation
 MOST_NOTES = 6
-MOST_ITEMS = 20  # drawn in one list
+MOST_ITEMS = 12  # drawn in one list
+MOST_LISTED = 6  # parts drawn in one of a list
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
 .vd{--vd-up:#2f7fc1;--vd-down:#d9730d;--vd-yes:#0f8a6d;--vd-no:#cf3a63;--vd-line:rgba(128,128,128,.28);
@@ -155,13 +156,13 @@ def _section(heading: str, shown: Explanation | Explanations) -> str:
     return f'\n<section>{title}<div class="vd">{inner}</div></section>'
 
 
-def _explanation(e: Explanation) -> str:
+def _explanation(e: Explanation, most: int = MOST_PARTS) -> str:
     said = (
         f'<div class="vd-say"><h3>Target <bdi>{escape(e.target, 80)}</bdi></h3>'
         f"<span>the model says <b>{_minus(number(e.prediction))}</b></span>"
         f"<span>the surrogate says <b>{_minus(number(e.local_prediction))}</b></span></div>"
     )
-    chosen = ranked(e, MOST_PARTS)
+    chosen = ranked(e, most)
     chart = _chart(e, chosen) + _facts(e) if chosen else ""
     return said + _verdict(e.verdict) + chart + _notes(e, chosen)
 
@@ -300,7 +301,7 @@ def _detail(row: int, e: Explanation) -> str:
     return (
         f'<details><summary class="vd-{kind}"><span class="vd-mark" role="img" aria-label="{words}">{mark}'
         f"</span>Row {row}<small>target {escape(e.target, 40)}, model {_minus(number(e.prediction))}: "
-        f"{escape(top)}</small></summary><div>{_explanation(e)}</div></details>"
+        f"{escape(top)}</small></summary><div>{_explanation(e, MOST_LISTED)}</div></details>"
     )
 
 
