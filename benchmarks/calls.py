@@ -77,6 +77,9 @@ def crossing(calls: Floats, errors: Floats, wanted: float) -> float:
     return float(np.exp(x[0] + (x[1] - x[0]) * (y[0] - np.log(wanted)) / (y[0] - y[1])))
 
 
+GROUPS = (("breast_cancer", "wine", "diabetes"), ("digits",), ("adult", "german_credit"))
+
+
 def judge(rows: Sequence[dict[str, Any]]) -> list[Target]:
     targets = []
     for kind, wanted in zip(KINDS, (4.5, 4.0), strict=True):
@@ -88,6 +91,13 @@ def judge(rows: Sequence[dict[str, Any]]) -> list[Target]:
             Target(f"{kind}: calls saved, most", "", f"{max(ratios):.3g}", True),
             Target(f"{kind}: saved against lime's spread alone, median", "", f"{np.median(strict):.3g}", True),
         ]
+        for group in GROUPS:
+            some = [
+                row["ratio"] for row in rows if row["problem"].endswith(kind) and row["problem"].startswith(group)
+            ]
+            if some:
+                found = f"{np.median(some):.3g} ({min(some):.3g} to {max(some):.3g})"
+                targets.append(Target(f"{kind}: of these {', '.join(group)}, median", "", found, True))
     return targets
 
 
