@@ -1,4 +1,4 @@
-"""Put the tables of results/*.json into README.md, between the marks of each benchmark."""
+"""Put the tables of results/*.json into README.md here, and their targets into the project's README.md."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 from tables import FOLDER, table
 
 README = Path(__file__).parent / "README.md"
+FRONT = Path(__file__).parents[1] / "README.md"
+ORDER = ("calls", "coverage", "overhead", "batch", "memory", "imports")
 
 
 def section(record: Mapping[str, Any]) -> str:
@@ -35,18 +37,38 @@ def _met(target: Mapping[str, Any]) -> str:
     return "yes" if target["met"] else "**no**"
 
 
+def front(records: Mapping[str, Mapping[str, Any]]) -> str:
+    """All targets of all benchmarks, met or not."""
+    lines = [
+        {
+            "benchmark": name,
+            "measured": t["what"],
+            "wanted": t["wanted"] or "–",
+            "found": t["found"],
+            "met": _met(t),
+        }
+        for name in ORDER
+        if name in records
+        for t in records[name]["targets"]
+    ]
+    return table(lines)
+
+
+def put(path: Path, name: str, body: str) -> None:
+    """Replace what is between the marks of that name."""
+    text = path.read_text(encoding="utf-8")
+    marks = re.compile(f"<!-- {name} -->\n.*?<!-- /{name} -->", re.DOTALL)
+    if not marks.search(text):
+        raise SystemExit(f"{path.name} has no <!-- {name} --> … <!-- /{name} -->")
+    whole = f"<!-- {name} -->\n{body}\n<!-- /{name} -->"
+    path.write_text(marks.sub(lambda _: whole, text), encoding="utf-8")
+
+
 def main() -> None:
-    text = README.read_text(encoding="utf-8")
-    for path in sorted(FOLDER.glob("*.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        name = record["benchmark"]
-        body = section(record) + "\n"
-        marks = re.compile(f"<!-- {name} -->\n.*?<!-- /{name} -->", re.DOTALL)
-        if not marks.search(text):
-            raise SystemExit(f"README.md has no <!-- {name} --> … <!-- /{name} --> for {path.name}")
-        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
-        text = marks.sub(lambda _, whole=begin + body + end: whole, text)
-    README.write_text(text, encoding="utf-8")
+    records = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+    for name, record in records.items():
+        put(README, name, section(record))
+    put(FRONT, "measured", front(records))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -123,13 +123,7 @@ class Lime:
     @classmethod
     def experiments(cls, n_features: int = 10) -> Lime:
         """As in the code of the paper's experiments: outputs centered by their plain mean, 15,000 samples."""
-        return cls(
-            n_samples=15000,
-            width=2**-0.5,
-            n_features=n_features,
-            select=lasso_path,
-            surrogate=Linear(offset=plain_mean),
-        )
+        return replace(cls.paper(n_features), n_samples=15000, surrogate=Linear(offset=plain_mean))
 
     @classmethod
     def package(cls, n_features: int = 10) -> Lime:
