@@ -69,6 +69,17 @@ def test_a_shared_explanation_is_the_one_that_explain_gives_within_its_error() -
     assert np.median(widths) < 1.02
 
 
+def test_by_default_one_row_gets_what_it_gets_among_many() -> None:
+    rows = vd.Rows(TABLE)
+    many = vd.explain_many(predict, rows, TABLE[:10])
+    for x, why in zip(TABLE, many, strict=False):
+        alone = vd.explain(predict, rows, x)
+        np.testing.assert_array_equal(why.weights, alone.weights)
+        np.testing.assert_array_equal(why.intervals, alone.intervals)
+        assert why.n_calls == alone.n_calls
+        assert why.verdict == alone.verdict
+
+
 def test_an_additive_model_is_exact_for_every_row() -> None:
     """A sum of effects of bins: one shared sample of 300 gives every row's weights to rounding."""
     rows = vd.Rows(TABLE)

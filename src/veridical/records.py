@@ -150,6 +150,10 @@ class Shareable(Representation, Protocol):
         """The shared values as this instance sees them."""
         ...
 
+    def below(self, inputs: Any) -> Any:
+        """Inputs with the instance itself before them."""
+        ...
+
     def efficiency(self, kernel: Kernel) -> float:
         """Effective share of a shared sample, in (0, 1]; 0 if this instance cannot share it."""
         ...

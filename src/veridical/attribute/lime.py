@@ -13,7 +13,7 @@ from veridical.attribute.ask import Model, Target, resolve
 from veridical.attribute.choose import Selector, as_package, forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK, no_evidence, too_few, top_probability, weigh
 from veridical.attribute.linear import Linear, effective_size
-from veridical.attribute.neighborhood import Source, grow, private
+from veridical.attribute.neighborhood import Answers, Source, grow, private, shared
 from veridical.attribute.recipe import describe, name_of
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, check_positive, check_whole
@@ -29,6 +29,8 @@ from veridical.records import (
     Seed,
     Shareable,
 )
+
+STEADY = 0.9  # from this efficiency on, one instance too is explained from samples that any could share
 
 Surrogate: TypeAlias = Callable[..., Fit]
 
@@ -51,7 +53,7 @@ class Question:
     representation: Representation
     targets: Sequence[Any]
     seed: Seed
-    known: Sums | None = None  # the samples serve other instances too, and this is known of them
+    known: Sums | None = None  # what is known of samples that other instances could share
 
     def recipe(self, method: Any, target: Target) -> dict[str, Any]:
         """All that is needed to ask again, as plain data."""
@@ -62,7 +64,7 @@ class Question:
             "target": target.key,
             "classes": None if classes is None else list(classes),
             "rng": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
-            "shared": self.known is not None,
+            "shared": self.known is not None and self.known.answers.instance is None,
         }
 
 
@@ -140,6 +142,11 @@ class Lime:
         if every is not None:
             near = grow(None, every, model(representation.realize(every)), representation.names)
             return self._conclude(near, question, settled=True)
+        if self.n_samples is None and self._plain() and hasattr(representation, "weights_of"):
+            row = cast(Shareable, representation)
+            if row.efficiency(kernel) >= STEADY:
+                sums = Sums(Answers(model, row.common, seed, row))
+                return self.explain(shared(sums.answers, row, kernel), replace(question, known=sums))
         return self.explain(private(model, representation, kernel, seed), question)
 
     def explain(self, source: Source, question: Question) -> tuple[Explanation, ...]:

@@ -32,14 +32,23 @@ class Answers:
     model: Model
     common: Common
     seed: Seed
+    instance: Shareable | None = None  # asked about together with the first samples
     pieces: dict[tuple[int, int], tuple[Any, Floats]] = field(default_factory=dict)
+    own: list[Floats] = field(default_factory=list)  # the answer to the instance, once it was asked
     lock: Lock = field(default_factory=Lock)
 
     def __call__(self, start: int, stop: int) -> tuple[Any, Floats]:
         with self.lock:
             if (start, stop) not in self.pieces:
                 values = self.common.draw(self.seed, start, stop)
-                self.pieces[start, stop] = (values, self.model(self.common.realize(values), first=start))
+                inputs = self.common.realize(values)
+                if self.instance is not None and start == 0:
+                    outputs = self.model(self.instance.below(inputs))
+                    self.own.append(outputs[0])
+                    self.pieces[start, stop] = (values, outputs[1:])
+                else:
+                    before = start + (self.instance is not None)
+                    self.pieces[start, stop] = (values, self.model(inputs, first=before))
         return self.pieces[start, stop]
 
     def first(self, n: int) -> list[tuple[Any, Floats]]:
@@ -47,13 +56,13 @@ class Answers:
         return [self.pieces[piece] for piece in sorted(self.pieces) if piece[1] <= n]
 
 
-def shared(answers: Answers, representation: Shareable, kernel: Kernel, own: Floats) -> Source:
-    """The shared sample as one instance sees it; ``own`` is the model's answer to the instance, (k,)."""
+def shared(answers: Answers, representation: Shareable, kernel: Kernel, own: Floats | None = None) -> Source:
+    """The shared sample as one instance sees it; ``own`` is the answer to the instance, if it was asked apart."""
 
     def more(start: int, stop: int) -> tuple[Sample, Floats]:
         values, outputs = answers(start, stop)
         sample = representation.place(values, kernel, with_instance=start == 0)
-        return sample, outputs if start else np.vstack([own, outputs])
+        return sample, outputs if start else np.vstack([answers.own[0] if own is None else own, outputs])
 
     return more
 

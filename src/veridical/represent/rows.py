@@ -24,7 +24,7 @@ from veridical.represent.sparse import check_sparse, sparse_rows
 WIDTH = Gaussian(0.75)
 RARE = 0.01  # a state of this share is too rare in a sample that is not drawn for it
 FLOORS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1)  # least shares that are considered
-STEADY = 0.9  # from this efficiency on, weighting a shared sample costs nothing worth saving
+STEADY = 0.9  # from this effective share on, weighting samples of the background costs nothing worth saving
 
 
 class Rows:
@@ -233,8 +233,11 @@ class Row:
         """Rows with the schema of the background; the instance itself comes through untouched."""
         values: Values = sample.values
         table = self.background.realize(values, self.row)
-        with_instance = len(sample.designs) > len(values.numbers)
-        return self.background.schema.stack(self.row, table) if with_instance else table
+        return self.below(table) if len(sample.designs) > len(values.numbers) else table
+
+    def below(self, inputs: Any) -> Any:
+        """Inputs with the row itself before them."""
+        return self.background.schema.stack(self.row, inputs)
 
     def _draw_near(self, kernel: Gaussian, seed: Seed, start: int, stop: int) -> Sample:
         """Samples from the law times the kernel itself, however narrow it is; rare states more often."""
