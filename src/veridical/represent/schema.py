@@ -201,7 +201,10 @@ def _series(values: Any, dtype: Any, column: str) -> pd.Series[Any]:
                 f"the background has {some(dtype.categories)}"
             )
     try:
-        cast: pd.Series[Any] = pd.Series(plain.where(~missing, None).to_list(), dtype=dtype)
+        if isinstance(dtype, np.dtype) and dtype.kind in "mM":
+            cast: pd.Series[Any] = pd.Series(_times(plain.to_list(), missing, dtype))
+        else:
+            cast = pd.Series(plain.where(~missing, None).to_list(), dtype=dtype)
     except (TypeError, ValueError) as cause:
         kind = "whole numbers" if pd.api.types.is_integer_dtype(dtype) else dtype
         raise InputError(f"column {column!r} holds {kind}; {plain[~missing].iloc[0]!r} is not: {cause}") from cause
@@ -211,6 +214,15 @@ def _series(values: Any, dtype: Any, column: str) -> pd.Series[Any]:
             kind = "True or False" if pd.api.types.is_bool_dtype(dtype) else "whole numbers"
             raise InputError(f"column {column!r} holds {kind}; {plain[~missing][~same].iloc[0]!r} is not")
     return cast
+
+
+def _times(values: list[Any], missing: Any, dtype: np.dtype[Any]) -> Any:
+    """Dates or durations in the unit of their type, which may reach further than nanoseconds do."""
+    read = pd.Timestamp if dtype.kind == "M" else pd.Timedelta
+    found = [
+        np.array("NaT", dtype) if gone else read(v).to_numpy() for v, gone in zip(values, missing, strict=True)
+    ]
+    return np.array([one.astype(dtype) for one in found], dtype)
 
 
 def _twice(labels: pd.Index) -> str:
