@@ -80,9 +80,10 @@ def fit_beside(near: Neighborhood, y: Floats, known: Sum, row: Shareable) -> Fit
     slope = np.where(live, pulled / np.maximum(spread, 1e-300), 0.0)
     weights = np.where(live, base + slope, 0.0)
     intercept += shift - float(share @ slope)
-    error = (rest - Z @ slope + share @ slope) * (w / (1 - len(known.effects) / n))
+    by_slope, by_weights = (Z @ np.stack([slope, weights], axis=1)).T
+    error = (rest - by_slope + share @ slope) * (w / (1 - len(known.effects) / n))
     covariance, steady = _covariance(Z, error, share, spread, weights)
-    plain = y[1:] - intercept - Z @ weights
+    plain = y[1:] - intercept - by_weights
     plain *= 1 + steady * (len(live) + 1) / (n - len(live) - 1)
     total = float(w @ (y[1:] - float(w @ y[1:] / w.sum())) ** 2)
     fidelity = 1 - float(w @ plain**2) / total if total > 0 else float("nan")

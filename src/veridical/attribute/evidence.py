@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import stdtrit
 
 from veridical.errors import InputError, check_whole
@@ -75,7 +76,9 @@ def top_probability(fit: Fit, rule: TopK) -> float:
     if len(rivals) > CANDIDATES:
         rivals = rivals[np.argsort(-(size + 4 * error)[rivals], kind="stable")[:CANDIDATES]]
     at = known[np.concatenate([inside, rivals])]
-    drawn = np.abs(_root(fit.covariance[np.ix_(at, at)]) @ _normals(len(at)) + fit.weights[at, None])
+    size_of_all = max(float(size.max()), float(error.max()))
+    root = (_root(fit.covariance[np.ix_(at, at)]) / size_of_all).astype(np.float32)
+    drawn = np.abs(root @ _normals(len(at)) + (fit.weights[at, None] / size_of_all).astype(np.float32))
     least, best_rival = drawn[:k].min(axis=0), drawn[k:].max(axis=0)
     limit = least + rule.tolerance * np.maximum(drawn[:k].max(axis=0), best_rival)
     return float(np.mean(best_rival <= limit))
@@ -211,8 +214,8 @@ def _clear_of_zero(fit: Fit) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 @lru_cache(maxsize=8)
-def _normals(d: int) -> Floats:
+def _normals(d: int) -> npt.NDArray[np.float32]:
     """Fixed standard normal draws: the same evidence for the same fit."""
-    draws: Floats = np.random.default_rng(0).standard_normal((d, DRAWS))
+    draws = np.random.default_rng(0).standard_normal((d, DRAWS), dtype=np.float32)
     draws.flags.writeable = False
     return draws

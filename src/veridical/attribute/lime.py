@@ -14,7 +14,7 @@ from veridical.attribute.choose import Selector, as_package, forward_selection, 
 from veridical.attribute.evidence import TopK, no_evidence, too_few, top_probability, weigh
 from veridical.attribute.linear import Linear, effective_size
 from veridical.attribute.neighborhood import Answers, Source, grow, private, shared
-from veridical.attribute.recipe import describe, name_of
+from veridical.attribute.recipe import name_of, recipe_of
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import Gaussian
@@ -30,6 +30,7 @@ from veridical.records import (
     Shareable,
 )
 
+EPSILON = float(np.finfo(float).eps)
 STEADY = 0.9  # from this efficiency on, one instance too is explained from samples that any could share
 
 Surrogate: TypeAlias = Callable[..., Fit]
@@ -60,7 +61,7 @@ class Question:
         classes = None if self.model.found else self.model.classes
         return {
             "veridical": VERSION,
-            "method": describe(method),
+            "method": recipe_of(method),
             "target": target.key,
             "classes": None if classes is None else list(classes),
             "rng": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
@@ -288,12 +289,13 @@ def flat_fit(d: int, value: float) -> Fit:
 
 def unit_of(y: Floats) -> float:
     """1, unless the outputs are so large or small that their squares would not be numbers."""
-    largest = float(np.abs(y).max())
+    largest = max(-float(y.min()), float(y.max()))
     return 1.0 if largest == 0 or 1e-100 < largest < 1e100 else largest
 
 
 def _flat(y: Floats) -> bool:
-    return bool(np.ptp(y) <= 8 * np.finfo(float).eps * np.abs(y).max())
+    low, high = float(y.min()), float(y.max())
+    return high - low <= 8 * EPSILON * max(-low, high)
 
 
 def _open(fit: Fit, near: Neighborhood) -> bool:

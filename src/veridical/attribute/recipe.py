@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any
 
 from veridical.errors import InputError
@@ -12,6 +13,23 @@ from veridical.errors import InputError
 def name_of(function: Any) -> str:
     """What to call a function of the caller's."""
     return str(getattr(function, "__name__", repr(function)))
+
+
+@lru_cache(maxsize=32)
+def _described(method: Any) -> Any:
+    return describe(method)
+
+
+def recipe_of(method: Any) -> Any:
+    """A method as JSON, worked out once, and a copy for each explanation."""
+    try:
+        return _copy(_described(method))
+    except TypeError:  # a setting of the caller's own that cannot be hashed
+        return describe(method)
+
+
+def _copy(data: Any) -> Any:
+    return {k: _copy(v) for k, v in data.items()} if isinstance(data, dict) else data
 
 
 def describe(setting: Any) -> Any:
