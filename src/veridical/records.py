@@ -134,8 +134,13 @@ class Common(Protocol):
 
     def realize(self, values: Any) -> Any: ...
 
-    def indicators(self, values: Any) -> Floats | None:
-        """One column a state of each part, 1 where a sample is in it; None where a part is a number."""
+    @property
+    def n_states(self) -> int:
+        """States of all parts together; 0 where a part is a number."""
+        ...
+
+    def indicators(self, values: Any) -> Floats:
+        """One column a state of each part, 1 where a sample is in it."""
         ...
 
 

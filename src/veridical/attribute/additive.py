@@ -51,11 +51,10 @@ class Sums:
         return self.fitted[key]
 
     def _fit(self, n: int, target: Target) -> Sum | None:
-        pieces = self.answers.first(n)
-        columns = [self.answers.common.indicators(values) for values, _ in pieces]
-        if any(c is None or CROWDED * c.shape[1] > n for c in columns):
+        common, pieces = self.answers.common, self.answers.first(n)
+        if not 0 < CROWDED * common.n_states <= n:
             return None
-        X = np.concatenate([c for c in columns if c is not None])
+        X = np.concatenate([common.indicators(values) for values, _ in pieces])
         y = target.read(np.concatenate([outputs for _, outputs in pieces]))
         centers, mean = X.mean(axis=0), float(y.mean())
         C = X - centers

@@ -132,11 +132,14 @@ class Background:
             inside += found[..., 0]
         return Values(cells, numbers)
 
-    def indicators(self, values: Values) -> Floats | None:
-        """One column a state of each part, rare states of a part together; None where a part is a number."""
-        if self.normal:
-            return None
-        X = np.zeros((len(values.numbers), sum(len(shares) for shares in self._grouped)), order="F")
+    @property
+    def n_states(self) -> int:
+        """States of all parts together, rare ones of a part as one; 0 where a part is a number."""
+        return len(self._rates)
+
+    def indicators(self, values: Values) -> Floats:
+        """One column a state of each part, 1 where a sample is in it."""
+        X = np.zeros((len(values.numbers), self.n_states), order="F")
         at = 0
         for j, (group, shares) in enumerate(zip(self._groups, self._grouped, strict=True)):
             column = self.columns[j]
