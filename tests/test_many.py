@@ -156,3 +156,12 @@ def test_explanations_index_slice_iterate_and_tabulate() -> None:
     table = many.to_frame()
     assert len(table) == 5 * 6
     np.testing.assert_array_equal(table[table["row"] == 3]["weight"], many[3].weights)
+
+
+def test_outputs_far_from_zero_are_explained_as_well() -> None:
+    rows, method = vd.Rows(TABLE), vd.Lime(n_samples=512)
+    near = vd.explain_many(lambda X: predict(X)[:, 1], rows, TABLE[:3], method=method)
+    far = vd.explain_many(lambda X: predict(X)[:, 1] + 1e6, rows, TABLE[:3], method=method)
+    for a, b in zip(near, far, strict=True):
+        np.testing.assert_allclose(a.weights, b.weights, atol=1e-8)
+        assert a.fidelity == pytest.approx(b.fidelity, abs=1e-6)

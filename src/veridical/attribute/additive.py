@@ -67,39 +67,46 @@ class Sums:
 
 def fit_beside(near: Neighborhood, y: Floats, known: Sum, row: Shareable) -> Fit:
     """The linear surrogate of outputs (n + 1,), given an additive model of them."""
-    Z, w, n = near.designs[1:], near.weights[1:], len(y) - 1
+    Z, w, y, n = near.designs[1:], near.weights[1:], y[1:], len(y) - 1
     live = measured(near)
     base, intercept = row.weights_of(known.constant, known.effects)
-    rest = y[1:] - known.values
-    shift = float(w @ rest / w.sum())
+    rest = y - known.values
+    mass = float(w.sum())
+    shift = float(w @ rest) / mass
     rest -= shift
     kept, pulled = np.stack([w, w * rest]) @ Z
-    share = kept / w.sum()
-    spread = np.where(live, w.sum() * share * (1 - share), 1.0)
-    slope = np.where(live, pulled / np.maximum(spread, 1e-300), 0.0)
+    share = kept / mass
+    spread = np.where(live, mass * share * (1 - share), 1.0)
+    slope = np.where(live, pulled, 0.0) / spread
     weights = np.where(live, base + slope, 0.0)
     intercept += shift - float(share @ slope)
     by_slope, by_weights = (Z @ np.stack([slope, weights], axis=1)).T
-    error = (rest - by_slope + share @ slope) * (w / (1 - len(known.effects) / n))
+    error = (rest - by_slope + share @ slope) * w
+    error /= 1 - len(known.effects) / n
     covariance, steady = _covariance(Z, error, share, spread, weights)
-    plain = y[1:] - intercept - by_weights
-    plain *= 1 + steady * (len(live) + 1) / (n - len(live) - 1)
-    total = float(w @ (y[1:] - float(w @ y[1:] / w.sum())) ** 2)
-    fidelity = 1 - float(w @ plain**2) / total if total > 0 else float("nan")
+    plain = y - by_weights
+    plain -= intercept
+    left_out = float(w @ (plain * plain)) * (1 + steady * (len(live) + 1) / (n - len(live) - 1)) ** 2
+    deviation = y - float(w @ y) / mass
+    total = float(w @ (deviation * deviation))
+    fidelity = 1 - left_out / total if total > 0 else float("nan")
     return over_all_parts(near, live, weights, covariance, intercept, fidelity)
 
 
 def _covariance(Z: Floats, error: Floats, share: Floats, spread: Floats, weights: Floats) -> tuple[Floats, float]:
     """Covariance of the weights from the errors, deflated for a net, and by how much."""
-    squares = error**2
-    total, kept = float(squares.sum()), squares @ Z
-    covariance = np.diag((kept * (1 - 2 * share) + total * share**2) / spread**2)
+    n = len(Z)
+    # Row 0: squared errors; row 1 + b: the errors of block b alone. One product gives all their sums.
+    by_block = np.zeros((1 + BLOCKS, n))
+    by_block[0] = error * error
+    by_block[1 + np.arange(n) // -(-n // BLOCKS), np.arange(n)] = error
+    totals, sums = by_block.sum(axis=1), by_block @ Z
+    kept = sums[0]
+    covariance = np.diag((kept * (1 - 2 * share) + totals[0] * share**2) / spread**2)
     top = np.argsort(-np.abs(weights), kind="stable")[:HEAVIEST]
     heavy, m, u = Z[:, top], share[top], kept[top]
-    both = heavy.T @ (heavy * squares[:, None]) - np.outer(m, u) - np.outer(u, m) + total * np.outer(m, m)
+    cross = np.outer(m, u)
+    both = heavy.T @ (heavy * by_block[0, :, None]) - cross - cross.T + totals[0] * np.outer(m, m)
     covariance[np.ix_(top, top)] = both / np.outer(spread[top], spread[top])
-    length = -(-len(Z) // BLOCKS)
-    blocks = [slice(a, a + length) for a in range(0, len(Z), length)]
-    sums = np.array([error[b] @ Z[b] for b in blocks]) - np.array([[error[b].sum()] for b in blocks]) * share
-    steady = steadiness(sums / spread, covariance)
+    steady = steadiness((sums[1:] - totals[1:, None] * share) / spread, covariance)
     return covariance * steady, steady

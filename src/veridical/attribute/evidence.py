@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from veridical.errors import InputError, check_whole
 from veridical.records import Fit, Floats, Verdict
 
-DRAWS = 512
+DRAWS = 256
 CANDIDATES = 64
 GOOD_FIT = 0.5
 

@@ -203,7 +203,7 @@ class Lime:
     def _fit(self, near: Neighborhood, y: Floats, target: Target, question: Question) -> tuple[Fit, float]:
         """The surrogate of outputs in their unit, and the probability that the top of all parts is right."""
         unit = unit_of(y)
-        y = y / unit
+        y = y if unit == 1 else y / unit
         if _flat(y[1:]):
             return flat_fit(len(near.names), float(y[1])), 0.0
         known = question.known(len(y) - 1, target) if question.known and self._plain() else None
