@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import veridical as vd
@@ -262,3 +263,41 @@ def test_the_index_control_variate_lowers_the_error_and_not_the_meaning() -> Non
     error = np.sqrt(np.mean(np.square(with_controls)))
     assert error < 0.8 * np.sqrt(np.mean(np.square(without)))
     assert np.abs(np.mean(with_controls, axis=0)).max() < 4 * error / np.sqrt(20)
+
+
+class Tensor:
+    """Answers as a torch tensor does to what we ask of it."""
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+
+    def detach(self) -> Tensor:
+        return self
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def numpy(self) -> Floats:
+        return self.values.astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda p: p,
+        lambda p: p[:, None],
+        lambda p: p.tolist(),
+        lambda p: [[v] for v in p],
+        lambda p: pd.Series(p),
+        lambda p: pd.DataFrame({"p": p}),
+        lambda p: p.astype(object),
+        Tensor,
+    ],
+    ids=["(n,)", "(n, 1)", "list", "list of lists", "Series", "DataFrame", "objects", "tensor"],
+)
+def test_outputs_of_every_form_mean_the_same(form: Any) -> None:
+    rows, method = vd.Rows(TABLE), vd.Lime(n_samples=256)
+    plain = vd.explain(bumpy, rows, TABLE[0], method=method)
+    why = vd.explain(lambda X: form(bumpy(X)), rows, TABLE[0], method=method)
+    np.testing.assert_allclose(why.weights, plain.weights, atol=1e-6)  # tensors are of single precision
+    assert why.target == "value"

@@ -633,3 +633,16 @@ def test_the_predicted_class_of_a_decision_function_is_named_rightly() -> None:
     model = LogisticRegression(max_iter=1000).fit(table, y)
     why = vd.explain(model.decision_function, vd.Rows(table), table.iloc[0])
     assert why.target != "no", "a binary decision function speaks for the second class"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "Int64", "Float64"])
+def test_a_column_of_one_value_that_is_missing_now_and_then(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    gone = rng.random(N) < 0.3
+    table = pd.DataFrame(
+        {"x": rng.normal(size=N), "b": pd.array(np.where(gone, None, 3), dtype="Int64").astype(dtype)}
+    )
+    rows = vd.Rows(table)
+    for i, name in ((int(np.argmax(gone)), "b is missing"), (int(np.argmin(gone)), "b = 3")):
+        why = vd.explain(lambda X: X["b"].isna().to_numpy() * 2.0, rows, table.iloc[i])
+        assert why.top(1)[0] == (name, pytest.approx(2.0 if gone[i] else -2.0, abs=1e-6))

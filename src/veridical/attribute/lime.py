@@ -197,7 +197,9 @@ class Lime:
             more = self.n_samples is None and not settled and not _flat(y)
             if more and (probability < self.until.probability or _open(fit, near)):
                 return ()
-            found.append(self._explanation(near, y, fit, probability, target, question))
+            found.append(
+                self._explanation(near, y, fit, probability=probability, target=target, question=question)
+            )
         return tuple(found)
 
     def _fit(self, near: Neighborhood, y: Floats, target: Target, question: Question) -> tuple[Fit, float]:
@@ -221,7 +223,7 @@ class Lime:
         return self.n_features is None and self.surrogate == Linear()
 
     def _explanation(
-        self, near: Neighborhood, y: Floats, fit: Fit, probability: float, target: Target, question: Question
+        self, near: Neighborhood, y: Floats, fit: Fit, *, probability: float, target: Target, question: Question
     ) -> Explanation:
         """The record of a fit and its evidence."""
         n_calls, parts, w = len(y), question.representation.parts, near.weights[1:]

@@ -143,7 +143,7 @@ def learn_categories(column: str, position: int, values: Any) -> Coded:
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     parts = tuple(Part(f"{column} = {v}", column, "=", _plain(v)) for v in order)
     parts += (_missing(column),) * bool(missing.any())
-    return _coded(column, (position,), values[first], order, None, codes, parts)
+    return _coded(column, (position,), values[first], order, edges=None, codes=codes, parts=parts)
 
 
 def learn_levels(column: str, position: int, values: Any, edges: Floats) -> Coded:
@@ -157,7 +157,7 @@ def learn_levels(column: str, position: int, values: Any, edges: Floats) -> Code
     parts = bin_parts(column, edges, values.dtype)
     if missing.any():
         first, parts = np.append(first, np.flatnonzero(missing)[0]), (*parts, _missing(column))
-    return _coded(column, (position,), values[first], order, edges, codes, parts)
+    return _coded(column, (position,), values[first], order, edges=edges, codes=codes, parts=parts)
 
 
 def learn_pair(column: str, position: int, values: Any) -> Coded:
@@ -175,7 +175,8 @@ def learn_group(schema: Schema, table: Any, name: str, positions: Sequence[int])
     labels = [_suffix(schema.names[p], name) or schema.names[p] for p in positions]
     parts = tuple(Part(f"{name} = {label}", name, "=", label) for label in labels)
     order = pd.RangeIndex(len(positions))
-    return _coded(name, tuple(positions), np.eye(len(positions)), order, None, codes, parts)
+    levels = np.eye(len(positions))
+    return _coded(name, tuple(positions), levels, order, edges=None, codes=codes, parts=parts)
 
 
 def hot_codes(schema: Schema, table: Any, name: str, positions: Sequence[int]) -> npt.NDArray[np.int64]:
@@ -194,6 +195,8 @@ def hot_codes(schema: Schema, table: Any, name: str, positions: Sequence[int]) -
 def bin_parts(column: str, edges: Floats, dtype: Any) -> tuple[Part, ...]:
     """'age ≤ 30', '30 < age ≤ 50.5', 'age > 50.5', with as many digits as tell the edges apart."""
     values, shown = _readable(edges, dtype)
+    if not len(edges):
+        return (Part(column, column, "="),)
     parts = [Part(f"{column} ≤ {shown[0]}", column, "≤", values[0])]
     for k in range(1, len(edges)):
         name = f"{shown[k - 1]} < {column} ≤ {shown[k]}"
@@ -235,6 +238,7 @@ def _coded(
     positions: tuple[int, ...],
     levels: Any,
     order: Any,
+    *,
     edges: Floats | None,
     codes: npt.NDArray[np.int64],
     parts: tuple[Part, ...],

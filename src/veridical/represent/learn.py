@@ -58,9 +58,7 @@ def learn(
         elif not fixed.intersection(members):
             columns.append((members[0], group))
     for p in sorted(set(range(len(schema.names))) - fixed - {p for members in groups.values() for p in members}):
-        kind = learn_column(
-            schema.names[p], p, schema.column(table, p), p in coded, discretize, valid.get(p), schema.dtypes[p]
-        )
+        kind = learn_column(schema, table, p, p in coded, discretize, valid.get(p))
         if kind is None:
             constant.append(schema.names[p])
         else:
@@ -95,16 +93,10 @@ def _groups(schema: Schema, onehot: Any) -> dict[str, list[int]]:
 
 
 def learn_column(
-    name: str,
-    position: int,
-    values: Any,
-    is_category: bool,
-    discretize: Discretizer,
-    valid: Any,
-    dtype: Any,
+    schema: Schema, table: Any, position: int, is_category: bool, discretize: Discretizer, valid: Any
 ) -> Kind | None:
     """One column; None if it never varies."""
-    values = _refined(values)
+    name, values = schema.names[position], _refined(schema.column(table, position))
     distinct = pd.unique(pd.Series(values))
     number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
     date = pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values)
@@ -124,7 +116,7 @@ def learn_column(
     whole = not pd.api.types.is_float_dtype(values)
     if edges is None:
         if number and not np.isnan(numbers).any():
-            return _learn_normal(name, position, numbers, valid, dtype if whole else None)
+            return _learn_normal(name, position, numbers, valid, schema.dtypes[position] if whole else None)
         edges = Quantiles(4).edges(numbers, name, position)
         assert edges is not None
     if len(edges) >= CELLS // 2:
