@@ -67,6 +67,7 @@ class Design(Record):
     exact: bool = False  # every possible sample, weighted by its probability
     center: Floats | None = None  # (d,) and spread (d,): set where the designs are independent normals
     spread: Floats | None = None
+    sizes: Floats | None = None  # (d + 1,) law of the number of parts kept, set where nothing else matters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +78,35 @@ class Sample(Record):
     weights: Floats  # (n,) proximity, corrected for how the sample was drawn
     values: Any  # for realize alone
     design: Design
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """Inputs that are made a few at a time, for all of them may be more than memory holds."""
+
+    def __len__(self) -> int: ...
+
+    def batches(self) -> Iterator[Any]:
+        """All inputs in order; a batch may reuse the memory of the one before it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View(Record):
+    """What a picture of the instance needs: small, plain data, and which part lies where.
+
+    | kind | data |
+    | --- | --- |
+    | text | ``text``; ``spans`` (m, 3): start, stop and part of each piece, in order |
+    | picture | ``pixels`` uint8 (frames, h, w, 3); ``labels`` (frames, h, w): the part of each pixel; ``titles``, one a frame |
+    | sound | ``samples`` int16 (n,) and ``rate``; ``bounds`` (d, 4) of each part: seconds from, to, hertz from, to; ``stems`` int16 (d, n) where parts are sounds of their own |
+    | spectrogram | ``levels`` uint8 (bands, frames), low band first; ``labels`` like it; ``bounds`` as for sound; ``unit``, of their times and bands; ``samples`` and ``rate`` where the recording is known |
+    | series | ``values`` (t, c); ``labels`` (t, c), or none where parts are frequency bands; ``channels``, names |
+    | fields | ``fields``: name to (first part, number of parts, View or text) |
+    """  # noqa: E501 - a table
+
+    kind: str
+    data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,11 +287,21 @@ class Explanation(Record):
     recipe: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     path: tuple[str, ...] = ()  # of a tree surrogate
+    view: View | None = None  # what to draw, besides bars
 
     @property
     def names(self) -> tuple[str, ...]:
         """One name a part, aligned with the weights."""
         return tuple(part.name for part in self.parts)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of all weight, in size, that each column or field has."""
+        total = float(np.abs(self.weights).sum()) or 1.0
+        found: dict[str, float] = {}
+        for part, weight in zip(self.parts, self.weights, strict=True):
+            found[part.column] = found.get(part.column, 0.0) + abs(float(weight)) / total
+        return found
 
     def top(self, k: int = 5) -> list[tuple[str, float]]:
         """The k heaviest parts by size of weight; parts with weight zero are never among them."""
