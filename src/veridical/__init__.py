@@ -12,6 +12,7 @@ from veridical.records import VERSION as __version__
 from veridical.records import Explanation, Explanations, Neighborhood, Part, Verdict
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.rows import Rows
+from veridical.represent.words import Sentences, Words
 from veridical.serialize import load
 
 __all__ = [
@@ -32,10 +33,12 @@ __all__ = [
     "Quantiles",
     "Quartiles",
     "Rows",
+    "Sentences",
     "TopK",
     "Tree",
     "Verdict",
     "VeridicalError",
+    "Words",
     "__version__",
     "explain",
     "explain_many",

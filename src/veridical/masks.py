@@ -17,6 +17,20 @@ Words = npt.NDArray[np.uint32]
 
 REMEMBERED = 2**18  # numbers; larger nets are made anew each time
 LARGEST_NET = 21201  # dimensions for which Sobol direction numbers are tabulated
+PRIMITIVE = {  # polynomials over two elements, by degree, as bits
+    3: 0b1011,
+    4: 0b10011,
+    5: 0b100101,
+    6: 0b1000011,
+    7: 0b10001001,
+    8: 0b100011101,
+    9: 0b1000010001,
+    10: 0b10000001001,
+    11: 0b100000000101,
+    12: 0b1000001010011,
+}
+LARGEST_CODE = 2**12  # parts
+THICK = 0.5  # effective share of the rows of a code below which masks are drawn by their weight instead
 
 
 @dataclass(frozen=True)
@@ -110,6 +124,7 @@ class Sizes:
 
     log_share: Floats  # (d + 1,) log probability that s parts are kept
     distances: Floats  # (d + 1,) from the full mask when s parts are kept
+    fair: bool = False  # each part is kept by the toss of a fair coin
 
     @property
     def d(self) -> int:
@@ -121,41 +136,97 @@ class Sizes:
         return share
 
     def sample(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
-        """Masks in complement pairs, sizes stratified; from 0 on, the full mask comes first."""
+        """Masks in complement pairs; from 0 on, the full mask comes first.
+
+        The masks of fair coins are rows of a code, unless the kernel is so narrow that few of them would count.
+        """
+        near, tossed = self.near(kernel), np.exp(self.log_share)
+        thick = self.fair and near.sum() ** 2 >= THICK * float(near @ (near / tossed)) and self.d <= LARGEST_CODE
+        if thick:
+            masks = code(self.d, seed, start, stop)
+            weights = (near / tossed)[masks.sum(axis=1).astype(int)]
+        else:
+            masks, weights = self._pairs(near, seed, start, stop)
+        found = Sample(masks, weights, None, self._design(near, cluster=2))
+        return found if start else _full_first(found)
+
+    def _pairs(self, near: Floats, seed: Seed, start: int, stop: int) -> tuple[Floats, Floats]:
+        """Masks and their complements, drawn by the mean of their probabilities, sizes stratified."""
         pairs = -(-(stop - start) // 2)
         rng = generator(seed, 2, start)
-        near = self.near(kernel)
         both = (near + near[::-1]) / 2
         strata = (np.arange(pairs) + rng.random(pairs)) / pairs
         sizes = np.searchsorted(np.cumsum(both / both.sum()), strata).clip(0, self.d)
-        ranks = rng.random((pairs, self.d)).argsort(axis=1).argsort(axis=1)
-        kept = ranks < rng.permutation(sizes)[:, None]
-        masks, weights = np.empty((2 * pairs, self.d)), np.empty(2 * pairs)
+        order = rng.random((pairs, self.d), dtype=np.float32).argsort(axis=1)
+        kept = order < rng.permutation(sizes)[:, None]
+        masks, weights = np.empty((2 * pairs, self.d), order="F"), np.empty(2 * pairs)
         masks[0::2], masks[1::2] = kept, ~kept
         s = kept.sum(axis=1)
         weights[0::2], weights[1::2] = near[s] / both[s], near[self.d - s] / both[s]
         n = stop - start
-        found = Sample(masks[:n], weights[:n] * both.sum(), None, self._design(cluster=2))
-        return found if start else _full_first(found)
+        return masks[:n], weights[:n] * both.sum()
 
     def every(self, kernel: Kernel, limit: int) -> Sample | None:
         """The full mask, then all 2ᵈ masks with their exact weights, if there are at most ``limit``."""
         if self.d >= 31 or 2**self.d > limit:
             return None
-        masks = all_masks(self.d)
+        masks, near = all_masks(self.d), self.near(kernel)
         s = masks.sum(axis=1).astype(int)
-        weights = self.near(kernel)[s] / np.exp(log_choose(self.d))[s]
-        return _full_first(Sample(masks, weights, None, self._design(exact=True)))
+        weights = near[s] / np.exp(log_choose(self.d))[s]
+        return _full_first(Sample(masks, weights, None, self._design(near, exact=True)))
 
-    def _design(self, *, cluster: int = 1, exact: bool = False) -> Design:
+    def _design(self, near: Floats, *, cluster: int = 1, exact: bool = False) -> Design:
         kept = float(np.exp(self.log_share) @ np.arange(self.d + 1)) / self.d  # pairs keep half, about
-        return Design(np.full(self.d, kept), cluster=cluster, exact=exact)
+        return Design(np.full(self.d, kept), cluster=cluster, exact=exact, sizes=near / near.sum())
 
 
 def _full_first(sample: Sample) -> Sample:
     """The instance keeps every part; the law did not draw it, so it weighs nothing."""
     masks = np.vstack([np.ones(sample.designs.shape[1]), sample.designs])
     return Sample(masks, np.append(0.0, sample.weights), sample.values, sample.design)
+
+
+def code(d: int, seed: Seed, start: int, stop: int) -> Floats:
+    """Rows start..stop of a sequence of binary codes with d columns, shifted and chosen by the seed.
+
+    Each code is an extended BCH code of 2²ᵐ⁺¹ rows, 2ᵐ ≥ d: any five parts are kept and taken away in all
+    32 ways equally often. Any three are in its first 2ᵐ⁺¹ rows, which are a folded Hadamard matrix, and in
+    every doubling of them. Rows come in complement pairs.
+    """
+    m = max(3, (d - 1).bit_length())
+    length = 2 ** (2 * m + 1)
+    rows = np.empty((stop - start, d), order="F")
+    for block in range(start // length, -(-stop // length)):
+        low, high = max(start, block * length), min(stop, (block + 1) * length)
+        rows[low - start : high - start] = _code_rows(d, m, generator(seed, 3, block), low, high)
+    return rows
+
+
+def _code_rows(d: int, m: int, rng: np.random.Generator, low: int, high: int) -> Floats:
+    """Row i has the parity of the bits that i and a part's column share: a 1, an element x, and c·x³."""
+    cycle = 2**m - 1
+    powers = _powers(m)
+    logs = np.arange(cycle)
+    cubes = powers[(3 * logs + rng.integers(cycle)) % cycle]
+    columns = np.append(1, 1 | powers << 1 | cubes << (m + 1))  # x = 0 first
+    chosen, shift = rng.permutation(columns)[:d], rng.integers(0, 2, d)
+    bits = np.arange(2 * m + 1)
+    rows = (np.arange(low, high)[:, None] >> bits & 1).astype(np.float32)
+    parity = rows @ (chosen >> bits[:, None] & 1).astype(np.float32) + shift.astype(np.float32)
+    masks: Floats = np.asarray(parity % 2, dtype=np.float64, order="F")
+    return masks
+
+
+@lru_cache(maxsize=16)
+def _powers(m: int) -> npt.NDArray[np.int64]:
+    """The powers of a generating element of the field of 2ᵐ elements, as bits."""
+    found = [1]
+    for _ in range(2**m - 2):
+        next_power = found[-1] << 1
+        found.append(next_power ^ PRIMITIVE[m] if next_power >> m else next_power)
+    powers = np.array(found)
+    powers.flags.writeable = False
+    return powers
 
 
 def log_choose(d: int) -> Floats:
@@ -177,7 +248,7 @@ def euclidean(d: int) -> Floats:
 
 def coins(d: int, distances: Floats | None = None) -> Sizes:
     """Each part is kept by the toss of a fair coin: LIME's law for pictures."""
-    return Sizes(log_choose(d) - d * np.log(2), cosine(d) if distances is None else distances)
+    return Sizes(log_choose(d) - d * np.log(2), cosine(d) if distances is None else distances, fair=True)
 
 
 def removals(d: int) -> Sizes:

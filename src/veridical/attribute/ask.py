@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from veridical.errors import InputError, ModelError
-from veridical.records import Floats, Predict
+from veridical.records import Floats, Predict, Stream
 
 VALUE = "value"  # the target of a model with one output
 BATCH = 8192  # rows the model is asked about at once, at most
@@ -33,11 +33,30 @@ class Model:
 
     def __call__(self, inputs: Any, first: int = 0) -> Floats:
         """Answers (n, k) to a batch of inputs, of which ``first`` were asked before."""
+        if isinstance(inputs, Stream):
+            return self._ask_stream(inputs, first)
         n = n_rows(inputs)
         if n <= BATCH:
             return self._ask(inputs, n, first)
         pieces = [slice(start, min(start + BATCH, n)) for start in range(0, n, BATCH)]
         return np.concatenate([self._ask(rows_of(inputs, p), p.stop - p.start, first + p.start) for p in pieces])
+
+    def _ask_stream(self, inputs: Stream, first: int) -> Floats:
+        """Answers to inputs whose memory is used again: each is copied before the next batch is made."""
+        outputs, at = np.empty((0, 0)), 0
+        for batch in inputs.batches():
+            n = n_rows(batch)
+            answer = self._ask(batch, n, first + at)
+            if not at:
+                outputs = np.empty((len(inputs), answer.shape[1]))
+            elif answer.shape[1] != outputs.shape[1]:
+                raise ModelError(
+                    f"predict returned {outputs.shape[1]} numbers an input for one batch and {answer.shape[1]} "
+                    "for the next; it must always return the same number"
+                )
+            outputs[at : at + n] = answer
+            at += n
+        return outputs
 
     def _ask(self, inputs: Any, n: int, first: int) -> Floats:
         try:

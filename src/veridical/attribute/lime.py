@@ -251,6 +251,7 @@ class Lime:
             recipe=question.recipe(self, target),
             notes=(*question.representation.notes, *self._notes(fit)),
             path=fit.path,
+            view=getattr(question.representation, "view", None),
         )
 
     def _notes(self, fit: Fit) -> tuple[str, ...]:

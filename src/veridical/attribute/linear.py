@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from veridical.attribute.choose import Indices, Selector
+from veridical.attribute.moments import PRODUCTS, MaskLaw
 from veridical.errors import check_positive
 from veridical.records import Bools, Design, Fit, Floats, Neighborhood
 
@@ -19,6 +20,7 @@ UNSURE = 1.2  # what control variates whose direction was estimated add to the v
 BLOCKS = 8
 AT_ONCE = 1024
 FEW = 16  # samples a column, below which leverages are worked out exactly
+FEWER = 4  # samples a part, below which masks get no control variates
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class Linear:
             problem = replace(problem, Z=Z[:, keep], center=center[keep])
             gram, moment = gram[np.ix_(keep, keep)], moment[keep]
         elif self._controls_help(problem, gram, moment):
-            problem = replace(problem, controls=index_columns(problem, gram, moment))
+            columns = index_columns if near.design.sizes is None else size_columns
+            problem = replace(problem, controls=columns(problem, gram, moment))
             gram, moment = problem.gram()
         penalty = 1e-10 * np.diag(gram)  # relative to each part's own spread, however small
         penalty[: len(keep)] += self.ridge
@@ -67,9 +70,13 @@ class Linear:
         return _fit(near, live, keep, found, intercept, fidelity)
 
     def _controls_help(self, problem: Problem, gram: Floats, moment: Floats) -> bool:
-        """Where designs are normal, samples are many, and the outputs' tails are not heavy."""
+        """Where the law of designs is known, samples are many, and the outputs' tails are not heavy."""
         n, d = problem.Z.shape
-        if problem.design.center is None or self.offset is not None or n < max(256, FEW * d) or not d:
+        known = problem.design.center is not None or (
+            problem.design.sizes is not None and not problem.design.exact
+        )
+        enough = FEW if problem.design.sizes is None else FEWER
+        if not known or self.offset is not None or n < max(256, enough * d) or d < 2:
             return False
         rest = problem.t - problem.rows(slice(0, n)) @ np.linalg.solve(
             gram + np.diag(1e-10 * np.diag(gram)), moment
@@ -209,29 +216,55 @@ def steadiness(sums: Floats, covariance: Floats) -> float:
     return min(1.0, unsure * between / max(float(np.trace(covariance)), 1e-300))
 
 
-def index_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
-    """Index control variates: hinges of the direction that is being explained, (n, 5).
-
-    Most of what a linear fit leaves over of a saturating model is a function of the fitted sum itself. The
-    hinges are made orthogonal to 1 and the designs under their normal law, in closed form, so that adding them
-    leaves the estimate's meaning alone; each block's direction comes from the other blocks.
-    """
-    center, spread = problem.design.center, problem.design.spread
-    assert center is not None
-    assert spread is not None
-    n, d = problem.Z.shape
-    index = np.empty(n)
+def directions(problem: Problem, gram: Floats, moment: Floats) -> Floats:
+    """The direction that is being explained, (blocks, d): each block's comes from the other blocks."""
+    d, found = problem.Z.shape[1], []
     for block in problem.blocks:
         A = problem.rows(block)
         rest = gram - A.T @ A
         rest[np.diag_indices(d)] += 1e-4 * np.trace(rest) / d
-        b = np.linalg.solve(rest, moment - A.T @ problem.t[block])
-        b /= max(float(np.linalg.norm(spread * b)), 1e-300)
+        found.append(np.linalg.solve(rest, moment - A.T @ problem.t[block]))
+    return np.array(found)
+
+
+def index_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
+    """Index control variates of normal designs: hinges of the direction that is being explained, (n, 5).
+
+    Most of what a linear fit leaves over of a saturating model is a function of the fitted sum itself. The
+    hinges are made orthogonal to 1 and the designs under their normal law, in closed form, so that adding them
+    leaves the estimate's meaning alone.
+    """
+    center, spread = problem.design.center, problem.design.spread
+    assert center is not None
+    assert spread is not None
+    index = np.empty(len(problem.t))
+    for block, b in zip(problem.blocks, directions(problem, gram, moment), strict=True):
+        b = b / max(float(np.linalg.norm(spread * b)), 1e-300)
         index[block] = problem.Z[block] @ b - center @ b
     density, above = np.exp(-0.5 * KNOTS**2) / np.sqrt(2 * np.pi), ndtr(-KNOTS)
     columns: Floats = np.maximum(index[:, None] - KNOTS, 0) - above * index[:, None]
     columns -= density - KNOTS * above
     return columns
+
+
+def size_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
+    """Index and size control variates of masks: products of powers of the fitted sum and of the mask's size.
+
+    All masks of a size are equally likely, so the mean of any such product, alone and with a part kept, is a
+    polynomial in the power sums of the direction: no sampling is needed to make the columns orthogonal to 1
+    and the designs under their law.
+    """
+    assert problem.design.sizes is not None
+    law = MaskLaw(problem.design.sizes)
+    found = np.empty((len(problem.t), len(PRODUCTS)))
+    for block, b in zip(problem.blocks, directions(problem, gram, moment), strict=True):
+        b = b / max(law.spread(b), 1e-300)
+        mean, slope = law.projections(b)
+        Z = problem.Z[block]
+        index, size = Z @ b - law.share * b.sum(), law.standard(Z.sum(axis=1))
+        products = np.stack([index**k * size**power for k, power in PRODUCTS], axis=1)
+        found[block] = products - mean - (Z - law.share) @ slope
+    return found
 
 
 def effective_size(weights: Floats) -> float:

@@ -94,5 +94,7 @@ def explain_all(
             yield from map(work, batch, range(start, stop))
         else:
             with ThreadPoolExecutor(None if plan.n_jobs == -1 else plan.n_jobs) as pool:
-                yield from pool.map(work, batch, range(start, stop))
+                yield from pool.map(
+                    lambda i, batch=batch, start=start: work(batch[i - start], i), range(start, stop)
+                )
         own.forget(stop)

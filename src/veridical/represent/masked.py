@@ -1,0 +1,158 @@
+"""Instances as parts that are kept or taken away: what text, pictures, sounds and series share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, overload
+
+from veridical.errors import InputError
+from veridical.masks import Gaussian, Sizes
+from veridical.records import Bools, Floats, Kernel, Part, Predict, Representation, Sample, Seed, View
+
+NEAR = Gaussian(0.25)
+AT_ONCE = 2**23  # bytes of inputs that are made at once, about
+
+
+class Compose(Protocol):
+    """Makes inputs from masks."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of one input, about."""
+        ...
+
+    def __call__(self, masks: Bools, buffer: Any = None) -> Any:
+        """One input a mask (n, d); in the memory of ``buffer``, an earlier answer, if that fits."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """A Representation by masks; what is kept and taken away is up to ``compose``."""
+
+    parts: tuple[Part, ...]
+    law: Sizes
+    compose: Compose
+    view: View | None = None
+    notes: tuple[str, ...] = ()
+    kernel: Kernel = field(default=NEAR)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(part.name for part in self.parts)
+
+    def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
+        return self.law.sample(kernel, seed, start, stop)
+
+    def enumerate(self, kernel: Kernel, limit: int) -> Sample | None:
+        return self.law.every(kernel, limit)
+
+    def realize(self, sample: Sample) -> Composed:
+        return Composed(self.compose, sample.designs)
+
+    def shortcut(self, predict: Predict) -> Callable[[Floats], Any] | None:
+        """A quicker way to ask this model about designs, if there is one."""
+        known = getattr(self.compose, "shortcut", None)
+        return None if known is None else known(predict)
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """The inputs that masks stand for, made when they are asked for."""
+
+    compose: Compose
+    designs: Floats
+
+    def __len__(self) -> int:
+        return len(self.designs)
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self.compose(self.designs[rows] != 0)
+
+    def batches(self) -> Iterator[Any]:
+        """All inputs in order, in one piece of memory that is used again."""
+        step, buffer = max(AT_ONCE // max(self.compose.size, 1), 1), None
+        for start in range(0, len(self), step):
+            buffer = self.compose(self.designs[start : start + step] != 0, buffer)
+            yield buffer
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Many instances, each represented when its turn comes."""
+
+    represent: Callable[[Any], Representation]
+    items: Sequence[Any]
+
+    @classmethod
+    def of(cls, represent: Callable[[Any], Representation], X: Any, kind: str) -> Listed:
+        """Any collection of instances; ``kind`` says what they are, in the plural."""
+        if X is None or isinstance(X, (str, bytes, int, float)):
+            raise InputError(f"wanted a list of {kind}, got {_kind_of(X)}: for one alone, call explain")
+        items = X if hasattr(X, "shape") else list(X)
+        items = list(X) if hasattr(X, "iloc") else items
+        if not len(items):
+            raise InputError(f"there are no {kind} to explain: the list is empty")
+        return cls(represent, items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def batch(self, start: int, stop: int) -> Lazily:
+        return Lazily(self, range(start, stop))
+
+    def inputs(self, start: int, stop: int) -> Any:
+        return self.items[start:stop]
+
+
+@dataclass(frozen=True, eq=False)
+class Lazily(Sequence[Representation]):
+    """Representations that are made one at a time."""
+
+    listed: Listed
+    numbers: range
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, at: int) -> Representation: ...
+    @overload
+    def __getitem__(self, at: slice) -> Lazily: ...
+    def __getitem__(self, at: int | slice) -> Representation | Lazily:
+        if isinstance(at, slice):
+            return Lazily(self.listed, self.numbers[at])
+        number = self.numbers[at]
+        try:
+            return self.listed.represent(self.listed.items[number])
+        except InputError as cause:
+            raise InputError(f"number {number} of the list: {cause}") from cause
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Names with a number after those that come more than once: good[1], good[2]."""
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    seen: dict[str, int] = {}
+    taken, found = set(counts), []
+    for name in names:
+        chosen = name
+        while counts[name] > 1 and chosen in taken:
+            seen[name] = seen.get(name, 0) + 1
+            chosen = f"{name}[{seen[name]}]"
+        taken.add(chosen)
+        found.append(chosen)
+    return found
+
+
+def checked_parts(n: int, least: int, what: str, do: str) -> None:
+    """Refuse an instance with too few parts to compare."""
+    if n < least:
+        count = "no" if n == 0 else "only one"
+        raise InputError(f"{count} {what} was found, and an explanation compares at least {least}: {do}")
+
+
+def _kind_of(X: Any) -> str:
+    return "None" if X is None else type(X).__name__

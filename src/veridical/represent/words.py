@@ -1,0 +1,243 @@
+"""Text: words or sentences that are taken out, or replaced by a mask token."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from veridical.errors import InputError
+from veridical.masks import coins, removals
+from veridical.records import Bools, Floats, Part, Predict, View
+from veridical.represent.masked import Listed, Masked, checked_parts, unique
+from veridical.represent.pipelines import Counted, counted
+
+Spans: TypeAlias = list[tuple[int, int]]
+Splitter: TypeAlias = Any  # a pattern, a function from a text to (start, stop) pairs, or a tokenizer
+
+ALONE = "\u3041-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
+MARK_BLOCKS = (range(0x300, 0x1E00), range(0x1F00, 0x3100), range(0xA600, 0xAC00), range(0xFE00, 0xFE30))
+SENTENCE = re.compile(
+    r"""\S(?:.*?)(?:[.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]?[^\W a-z_])|[。！？｡]+[」』”’）]*|(?=\n\s*\n)|(?=\s*\Z))""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a text.
+
+    A word stands for all its occurrences, or with ``positions`` each occurrence is a part of its own. Words are
+    taken out, or replaced by the token ``mask``; what is between them always stays. Characters of scripts that
+    are written without spaces are parts by themselves. ``split`` finds other parts: a regular expression of
+    what separates them (``""`` gives characters), a function from a text to the (start, stop) of each part, or
+    a tokenizer of Hugging Face that knows offsets.
+    """
+
+    positions: bool = False
+    split: Splitter = None
+    mask: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_settings(self.split, self.mask)
+
+    def __call__(self, x: str) -> Masked:
+        return self.parts_of(x)
+
+    def parts_of(self, x: str, least: int = 2) -> Masked:
+        """The text as its words; ``least`` is how few of them are still worth explaining."""
+        text = checked_text(x)
+        spans = checked_spans(words_of(text) if self.split is None else split_by(self.split, text), text)
+        pieces = [text[start:stop] for start, stop in spans]
+        names = unique(pieces) if self.positions else list(dict.fromkeys(pieces))
+        at = {name: j for j, name in enumerate(names)}
+        owner = range(len(pieces)) if self.positions else [at[piece] for piece in pieces]
+        checked_parts(len(names), least, "word", 'give a longer text, or split="" for its characters')
+        words = pieces if self.positions else names
+        parts = tuple(Part(name, word, "word", word) for name, word in zip(names, words, strict=True))
+        return text_of(text, spans, list(owner), parts, self.mask)
+
+    def each(self, X: Any) -> Listed:
+        return Listed.of(self, X, "texts")
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of a text, each a part; ``split`` and ``mask`` are as for Words."""
+
+    split: Splitter = None
+    mask: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_settings(self.split, self.mask)
+
+    def __call__(self, x: str) -> Masked:
+        return self.parts_of(x)
+
+    def parts_of(self, x: str, least: int = 2) -> Masked:
+        """The text as its sentences; ``least`` is how few of them are still worth explaining."""
+        text = checked_text(x)
+        found = [m.span() for m in SENTENCE.finditer(text)] if self.split is None else split_by(self.split, text)
+        spans = checked_spans(found, text)
+        checked_parts(len(spans), least, "sentence", "explain it by vd.Words()")
+        pieces = [text[start:stop] for start, stop in spans]
+        names = [f"{i}: {_short(piece)}" for i, piece in enumerate(pieces, 1)]
+        parts = tuple(Part(n, n, "sentence", piece) for n, piece in zip(names, pieces, strict=True))
+        return text_of(text, spans, list(range(len(spans))), parts, self.mask)
+
+    def each(self, X: Any) -> Listed:
+        return Listed.of(self, X, "texts")
+
+
+def text_of(text: str, spans: Spans, owner: list[int], parts: tuple[Part, ...], mask: str | None) -> Masked:
+    """A text whose pieces belong to parts."""
+    d = len(parts)
+    law = removals(d) if d > 1 else coins(d)
+    where = np.array([(*span, part) for span, part in zip(spans, owner, strict=True)]).reshape(-1, 3)
+    view = View("text", {"text": text, "spans": where})
+    return Masked(parts, law, TextComposer.of(text, spans, owner, d, mask), view)
+
+
+@dataclass(frozen=True, eq=False)
+class TextComposer:
+    """Strings by one boolean gather: each byte of the text says which part it needs to be there."""
+
+    text: bytes  # with the mask tokens after their pieces, and a character at the end that is not in the text
+    needs: npt.NDArray[np.intp]  # (bytes,) part j: kept; d + j: taken away; 2d: always there
+    end: str
+    n_parts: int
+    pieces: tuple[tuple[str, int], ...]  # of the text in order, with their parts; -1 between parts
+    mask: str | None
+
+    @classmethod
+    def of(cls, text: str, spans: Spans, owner: list[int], d: int, mask: str | None) -> TextComposer:
+        end = next(c for c in map(chr, range(0xD800)) if c not in text and c not in (mask or ""))
+        pieces, at = list[tuple[str, int]](), 0
+        for (start, stop), part in zip(spans, owner, strict=True):
+            pieces += [(text[at:start], -1), (text[start:stop], part)]
+            at = stop
+        pieces.append((text[at:], -1))
+        shown, needs = list[bytes](), list[int]()
+        for piece, part in pieces:
+            shown.append(piece.encode(errors="surrogatepass"))
+            needs.append(part if part >= 0 else 2 * d)
+            if part >= 0 and mask:
+                shown.append(mask.encode(errors="surrogatepass"))
+                needs.append(d + part)
+        shown.append(end.encode())
+        needs.append(2 * d)
+        lengths = [len(s) for s in shown]
+        return cls(
+            b"".join(shown), np.repeat(np.array(needs, dtype=np.intp), lengths), end, d, tuple(pieces), mask
+        )
+
+    @property
+    def size(self) -> int:
+        return 2 * len(self.text)
+
+    def __call__(self, masks: Bools, buffer: Any = None) -> list[str]:
+        n = len(masks)
+        if self.mask:
+            states = np.concatenate([masks, ~masks, np.ones((n, 1), bool)], axis=1)
+            needs = self.needs
+        else:
+            states = np.concatenate([masks, np.ones((n, 1), bool)], axis=1)
+            needs = np.minimum(self.needs, self.n_parts)
+        shown = states.take(needs, axis=1)
+        text = np.frombuffer(self.text, dtype=np.uint8)
+        kept: bytes = np.broadcast_to(text, shown.shape)[shown].tobytes()
+        return kept.decode(errors="surrogatepass").split(self.end)[:-1]
+
+    def shortcut(self, predict: Predict) -> Callable[[Floats], Any] | None:
+        """Word counts straight from masks, where the model is a pipeline that looks at nothing else."""
+        found: Counted | None = None if self.mask else counted(predict, self.pieces, self.n_parts)
+        return found
+
+
+def words_of(text: str) -> Spans:
+    """Where words are: letters, digits and their marks, with apostrophes inside."""
+    return [m.span() for m in _word().finditer(text)]
+
+
+@lru_cache(maxsize=1)
+def _word() -> re.Pattern[str]:
+    """The pattern of a word; combining marks belong to it, which Python's own word characters leave out."""
+    marks = "".join(
+        chr(c) for block in MARK_BLOCKS for c in block if unicodedata.category(chr(c)) in ("Mn", "Mc", "Me")
+    )
+    inside = rf"(?:[^\W{ALONE}]|[{marks}\u200c\u200d])"
+    return re.compile(rf"[{ALONE}][{marks}]*|[^\W{ALONE}]{inside}*(?:['’]{inside}+)*")
+
+
+def split_by(split: Splitter, text: str) -> Spans:
+    """The parts that the caller's splitter finds."""
+    if isinstance(split, (str, re.Pattern)):
+        return _between(re.compile(split), text)
+    try:
+        if hasattr(split, "encode") and not callable(split):  # of the tokenizers package
+            return [(int(a), int(b)) for a, b in split.encode(text, add_special_tokens=False).offsets]
+        if hasattr(split, "is_fast"):
+            found = split(text, return_offsets_mapping=True, add_special_tokens=False)["offset_mapping"]
+        else:
+            found = split(text)
+        return [(int(a), int(b)) for a, b in found]
+    except InputError:
+        raise
+    except Exception as cause:
+        raise InputError(
+            f"split failed with {type(cause).__name__}: {cause}; it must give the (start, stop) of every part"
+        ) from cause
+
+
+def _between(pattern: re.Pattern[str], text: str) -> Spans:
+    """What lies between the matches of a pattern."""
+    cuts = [0, *(edge for m in pattern.finditer(text) for edge in m.span()), len(text)]
+    return [(a, b) for a, b in zip(cuts[0::2], cuts[1::2], strict=True) if a < b]
+
+
+def checked_spans(spans: Iterable[tuple[int, int]], text: str) -> Spans:
+    """Spans in order, the empty ones left out; refuse those that overlap or leave the text."""
+    found = sorted((a, b) for a, b in spans if a != b)
+    for (a, b), (c, _) in zip(found, [*found[1:], (len(text), 0)], strict=True):
+        if not 0 <= a < b <= len(text):
+            raise InputError(f"split gave a part from {a} to {b} of a text of {len(text)} characters")
+        if b > c:
+            raise InputError(f"split gave parts that overlap: one ends at {b}, the next starts at {c}")
+    return found
+
+
+def checked_text(x: Any) -> str:
+    """A text, or an error that says what came instead."""
+    if isinstance(x, (bytes, bytearray)):
+        raise InputError("wanted a text, got bytes: decode it first, as in x.decode('utf-8')")
+    if not isinstance(x, str):
+        raise InputError(f"wanted a text, got {'None' if x is None else type(x).__name__}")
+    if not x.strip():
+        raise InputError("the text is empty: there is nothing to explain")
+    return str(x)
+
+
+def _check_settings(split: Any, mask: Any) -> None:
+    if mask is not None and not isinstance(mask, str):
+        raise InputError(f"mask wants a token such as '[MASK]', not {mask!r}")
+    if isinstance(split, str):
+        try:
+            re.compile(split)
+        except re.error as cause:
+            raise InputError(f"split is not a regular expression: {cause}") from cause
+    elif split is not None and not (callable(split) or hasattr(split, "encode") or isinstance(split, re.Pattern)):
+        raise InputError(
+            f"split wants a regular expression, a function from a text to (start, stop) pairs, or a tokenizer, "
+            f"not {split!r}"
+        )
+
+
+def _short(piece: str, limit: int = 60) -> str:
+    flat = " ".join(piece.split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
