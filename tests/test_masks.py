@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ def test_enumeration_is_the_law(law: str, d: int) -> None:
 
 def test_sizes_are_stratified() -> None:
     """The number of masks of each size is what it should be, to within one."""
-    sizes = coins(6)
+    sizes = replace(coins(6), fair=False)
     masks = sizes.sample(flat, np.random.SeedSequence(0), 0, 1280).designs[1:]
     found = np.bincount(masks[0::2].sum(axis=1).astype(int), minlength=7)
     assert np.abs(np.cumsum(found) - 640 * np.cumsum(np.exp(sizes.log_share))).max() <= 1

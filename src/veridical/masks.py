@@ -30,6 +30,7 @@ PRIMITIVE = {  # polynomials over two elements, by degree, as bits
     12: 0b1000001010011,
 }
 LARGEST_CODE = 2**12  # parts
+SHORT = 512  # rows of a code that is drawn whole from the start
 THICK = 0.5  # effective share of the rows of a code below which masks are drawn by their weight instead
 
 
@@ -143,11 +144,12 @@ class Sizes:
         near, tossed = self.near(kernel), np.exp(self.log_share)
         thick = self.fair and near.sum() ** 2 >= THICK * float(near @ (near / tossed)) and self.d <= LARGEST_CODE
         if thick:
-            masks = code(self.d, seed, start, stop)
+            masks, stretch = code(self.d, seed, start, stop)
             weights = (near / tossed)[masks.sum(axis=1).astype(int)]
         else:
             masks, weights = self._pairs(near, seed, start, stop)
-        found = Sample(masks, weights, None, self._design(near, cluster=2))
+            stretch = 2
+        found = Sample(masks, weights, None, self._design(near, cluster=2, stretch=stretch))
         return found if start else _full_first(found)
 
     def _pairs(self, near: Floats, seed: Seed, start: int, stop: int) -> tuple[Floats, Floats]:
@@ -175,9 +177,15 @@ class Sizes:
         weights = near[s] / np.exp(log_choose(self.d))[s]
         return _full_first(Sample(masks, weights, None, self._design(near, exact=True)))
 
-    def _design(self, near: Floats, *, cluster: int = 1, exact: bool = False) -> Design:
+    @property
+    def whole(self) -> int:
+        """Samples that are worth drawing at once: a code of strength five, where that is short."""
+        return code_length(self.d) if self.fair and code_length(self.d) <= SHORT else 0
+
+    def _design(self, near: Floats, *, cluster: int = 1, stretch: int = 1, exact: bool = False) -> Design:
         kept = float(np.exp(self.log_share) @ np.arange(self.d + 1)) / self.d  # pairs keep half, about
-        return Design(np.full(self.d, kept), cluster=cluster, exact=exact, sizes=near / near.sum())
+        sizes = near / near.sum()
+        return Design(np.full(self.d, kept), cluster=cluster, stretch=stretch, exact=exact, sizes=sizes)
 
 
 def _full_first(sample: Sample) -> Sample:
@@ -186,35 +194,44 @@ def _full_first(sample: Sample) -> Sample:
     return Sample(masks, np.append(0.0, sample.weights), sample.values, sample.design)
 
 
-def code(d: int, seed: Seed, start: int, stop: int) -> Floats:
-    """Rows start..stop of a sequence of binary codes with d columns, shifted and chosen by the seed.
+def code_length(d: int) -> int:
+    """Rows of a code in which any five of d parts are kept and taken away in all 32 ways equally often."""
+    return int(2 ** (2 * _degree(d) + 1))
 
-    Each code is an extended BCH code of 2²ᵐ⁺¹ rows, 2ᵐ ≥ d: any five parts are kept and taken away in all
-    32 ways equally often. Any three are in its first 2ᵐ⁺¹ rows, which are a folded Hadamard matrix, and in
-    every doubling of them. Rows come in complement pairs.
+
+def code(d: int, seed: Seed, start: int, stop: int) -> tuple[Floats, int]:
+    """Rows start..stop of a sequence of binary codes with d columns, and how many rows each of them has.
+
+    As many extended BCH codes of strength five as fit, or nearly, then folded Hadamard matrices, in which any
+    three parts are kept and taken away in all ways equally often. Each has columns and signs of its own, so that they are
+    independent of each other; rows come in complement pairs.
     """
-    m = max(3, (d - 1).bit_length())
-    length = 2 ** (2 * m + 1)
-    rows = np.empty((stop - start, d), order="F")
-    for block in range(start // length, -(-stop // length)):
-        low, high = max(start, block * length), min(stop, (block + 1) * length)
-        rows[low - start : high - start] = _code_rows(d, m, generator(seed, 3, block), low, high)
-    return rows
+    m, n, rng, whole = _degree(d), stop - start, generator(seed, 3, start), code_length(d)
+    rows, sizes = np.empty((n, d), order="F"), list[int]()
+    while (at := sum(sizes)) < n:
+        size = whole if 2 * (n - at) > whole else 2 ** (m + 1)
+        rows[at : at + size] = _code_rows(d, m, rng, size)[: n - at]
+        sizes.append(size)
+    return rows, sizes[0]
 
 
-def _code_rows(d: int, m: int, rng: np.random.Generator, low: int, high: int) -> Floats:
-    """Row i has the parity of the bits that i and a part's column share: a 1, an element x, and c·x³."""
+def _code_rows(d: int, m: int, rng: np.random.Generator, n: int) -> Floats:
+    """Row i has the parity of the bits that i and a part's column share: a 1, an element x, and its cube."""
     cycle = 2**m - 1
     powers = _powers(m)
-    logs = np.arange(cycle)
-    cubes = powers[(3 * logs + rng.integers(cycle)) % cycle]
+    cubes = powers[3 * np.arange(cycle) % cycle]
     columns = np.append(1, 1 | powers << 1 | cubes << (m + 1))  # x = 0 first
     chosen, shift = rng.permutation(columns)[:d], rng.integers(0, 2, d)
     bits = np.arange(2 * m + 1)
-    rows = (np.arange(low, high)[:, None] >> bits & 1).astype(np.float32)
+    rows = (np.arange(n)[:, None] >> bits & 1).astype(np.float32)
     parity = rows @ (chosen >> bits[:, None] & 1).astype(np.float32) + shift.astype(np.float32)
-    masks: Floats = np.asarray(parity % 2, dtype=np.float64, order="F")
+    masks: Floats = np.asarray(parity % 2, dtype=np.float64)
     return masks
+
+
+def _degree(d: int) -> int:
+    """The least m with 2ᵐ ≥ d."""
+    return max(3, (d - 1).bit_length())
 
 
 @lru_cache(maxsize=16)

@@ -63,6 +63,7 @@ class Design(Record):
 
     shares: Floats  # (d,) probability that a sample keeps the part; nan where the part is a number
     cluster: int = 1  # this many consecutive samples were drawn together
+    stretch: int = 1  # and this many balance each other; what is further apart is independent
     net: bool = False  # a low-discrepancy net: steadier than independent samples
     exact: bool = False  # every possible sample, weighted by its probability
     center: Floats | None = None  # (d,) and spread (d,): set where the designs are independent normals

@@ -88,6 +88,10 @@ class Masks:
     def names(self) -> tuple[str, ...]:
         return tuple(f"part {j}" for j in range(self.law.d))
 
+    @property
+    def whole(self) -> int:
+        return self.law.whole
+
     def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
         return self.law.sample(kernel, seed, start, stop)
 

@@ -154,6 +154,8 @@ class Lime:
         """Explain from a source of samples, growing the neighborhood until it is enough."""
         names = question.representation.names
         n, last = self.sizes(len(names))
+        if self.n_samples is None:  # a sample that balances itself is better drawn whole
+            n = min(max(n, getattr(question.representation, "whole", 0)), last)
         near = grow(None, *source(0, n), names)
         while True:
             found = self._conclude(near, question, settled=n >= last)

@@ -21,6 +21,9 @@ BLOCKS = 8
 AT_ONCE = 1024
 FEW = 16  # samples a column, below which leverages are worked out exactly
 FEWER = 4  # samples a part, below which masks get no control variates
+MANY = 8  # samples a part, from which on each part may have one of its own
+CLEAR = 0.95  # share of the outputs' variance from which on that would gain nothing
+SHRINK = 0.02  # ridge of control variates, relative to their own size
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,11 @@ class Linear:
             problem = replace(problem, Z=Z[:, keep], center=center[keep])
             gram, moment = gram[np.ix_(keep, keep)], moment[keep]
         elif self._controls_help(problem, gram, moment):
-            columns = index_columns if near.design.sizes is None else size_columns
-            problem = replace(problem, controls=columns(problem, gram, moment))
+            problem = with_controls(problem, gram, moment)
             gram, moment = problem.gram()
         penalty = 1e-10 * np.diag(gram)  # relative to each part's own spread, however small
         penalty[: len(keep)] += self.ridge
-        penalty[len(keep) :] = 0.02 * np.diag(gram)[len(keep) :]
+        penalty[len(keep) :] = SHRINK * np.diag(gram)[len(keep) :]
         found = problem.solve(gram, moment, penalty)
         total = float(w @ (y - mean) ** 2)
         fidelity = 1 - found.left_out / total if total > 0 else float("nan")
@@ -72,11 +74,10 @@ class Linear:
     def _controls_help(self, problem: Problem, gram: Floats, moment: Floats) -> bool:
         """Where the law of designs is known, samples are many, and the outputs' tails are not heavy."""
         n, d = problem.Z.shape
-        known = problem.design.center is not None or (
-            problem.design.sizes is not None and not problem.design.exact
-        )
-        enough = FEW if problem.design.sizes is None else FEWER
-        if not known or self.offset is not None or n < max(256, enough * d) or d < 2:
+        if problem.design.sizes is not None:  # no column of a mask has heavy tails
+            enough = max(256, FEWER * d, 4 * problem.design.stretch)
+            return not problem.design.exact and self.offset is None and n >= enough and d > 1
+        if problem.design.center is None or self.offset is not None or n < max(256, FEW * d) or not d:
             return False
         rest = problem.t - problem.rows(slice(0, n)) @ np.linalg.solve(
             gram + np.diag(1e-10 * np.diag(gram)), moment
@@ -112,8 +113,9 @@ class Problem:
 
     @property
     def length(self) -> int:
-        """Rows of a block: an eighth of all, clusters kept whole."""
-        return -(-len(self.t) // (BLOCKS * self.design.cluster)) * self.design.cluster
+        """Rows of a block: an eighth of all, what was drawn together kept whole."""
+        whole = max(self.design.cluster, self.design.stretch)
+        return -(-len(self.t) // (BLOCKS * whole)) * whole
 
     @property
     def blocks(self) -> list[slice]:
@@ -214,6 +216,23 @@ def steadiness(sums: Floats, covariance: Floats) -> float:
     between = float(np.sum((sums - sums.mean(axis=0)) ** 2)) * len(sums) / (len(sums) - 1)
     unsure = 1 + float(np.sqrt(2 / freedom))
     return min(1.0, unsure * between / max(float(np.trace(covariance)), 1e-300))
+
+
+def with_controls(problem: Problem, gram: Floats, moment: Floats) -> Problem:
+    """The problem with the control variates of its law."""
+    if problem.design.sizes is None:
+        return replace(problem, controls=index_columns(problem, gram, moment))
+    columns = size_columns(problem, gram, moment)
+    found = replace(problem, controls=columns)
+    n, d = problem.Z.shape
+    if n < MANY * d:
+        return found
+    gram, moment = found.gram()
+    penalty = np.append(np.full(d, 1e-10), np.full(columns.shape[1], SHRINK)) * np.diag(gram)
+    explained = float(moment @ np.linalg.solve(gram + np.diag(penalty), moment))
+    if explained > CLEAR * float(problem.t @ problem.t):
+        return found
+    return replace(problem, controls=np.hstack([columns, MaskLaw(problem.design.sizes).interactions(problem.Z)]))
 
 
 def directions(problem: Problem, gram: Floats, moment: Floats) -> Floats:

@@ -59,6 +59,19 @@ class MaskLaw:
             slopes.append((pull - common * pull.sum()) / (one - two))
         return np.array(means), np.stack(slopes, axis=1)
 
+    def interactions(self, Z: Floats) -> Floats:
+        """Each part times the size, less what 1 and the designs say of it, (n, d)."""
+        _, one, two, *_ = self.kept(np.ones(self.d + 1))
+        _, with_one, with_two, *_ = self.kept(self.standard(np.arange(self.d + 1.0)))
+        common = (two - one**2) / ((one - two) + self.d * (two - one**2))
+        other, own = with_two - one * with_one, with_one - one * with_one  # pull of another part, and of its own
+        shared = (other - common * (self.d * other + own - other)) / (one - two)
+        size = Z.sum(axis=1)
+        products: Floats = Z * self.standard(size)[:, None] - with_one
+        products -= (own - other) / (one - two) * (Z - one)
+        products -= shared * (size - self.d * one)[:, None]
+        return products
+
     def _centered(self, b: Floats, k: int, kept: Floats, center: float) -> tuple[float, Floats]:
         """Mean of (sum - center)ᵏ times a function of the size, alone and with each part kept (d,)."""
         mean, with_part = 0.0, np.zeros(len(b))

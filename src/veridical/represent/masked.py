@@ -42,6 +42,10 @@ class Masked:
     def names(self) -> tuple[str, ...]:
         return tuple(part.name for part in self.parts)
 
+    @property
+    def whole(self) -> int:
+        return self.law.whole
+
     def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
         return self.law.sample(kernel, seed, start, stop)
 

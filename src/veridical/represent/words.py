@@ -64,6 +64,7 @@ class Words:
         return text_of(text, spans, list(owner), parts, self.mask)
 
     def each(self, X: Any) -> Listed:
+        """Many texts."""
         return Listed.of(self, X, "texts")
 
 
@@ -92,6 +93,7 @@ class Sentences:
         return text_of(text, spans, list(range(len(spans))), parts, self.mask)
 
     def each(self, X: Any) -> Listed:
+        """Many texts."""
         return Listed.of(self, X, "texts")
 
 

@@ -1,0 +1,120 @@
+"""Codes of masks, and control variates of masks in closed form, against brute force."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import veridical as vd
+from veridical.attribute.linear import Linear
+from veridical.attribute.moments import PRODUCTS, MaskLaw
+from veridical.masks import all_masks, code, code_length, coins, log_choose, removals
+from veridical.records import Neighborhood
+
+SEED = np.random.SeedSequence(3)
+LAWS = {"image": coins, "text": removals}
+
+
+def unbalance(signs: Any, strength: int) -> float:
+    """The largest sum of a product of at most this many columns, some of all products."""
+    d = signs.shape[1]
+    chosen = [c for k in range(1, strength + 1) for c in list(combinations(range(d), k))[:1500]]
+    return max(abs(float(signs[:, list(c)].prod(axis=1).sum())) for c in chosen)
+
+
+@pytest.mark.parametrize("d", [2, 8, 11, 16, 20, 32])
+def test_a_whole_code_has_strength_five(d: int) -> None:
+    masks, stretch = code(d, SEED, 0, code_length(d))
+    assert stretch == len(masks) == code_length(d)
+    assert unbalance(2 * masks - 1, 5) == 0
+
+
+def test_a_short_code_is_a_folded_hadamard_matrix() -> None:
+    masks, stretch = code(64, SEED, 0, 512)
+    assert stretch == 128
+    for start in range(0, 512, 128):
+        assert unbalance(2 * masks[start : start + 128] - 1, 3) == 0
+    assert unbalance(2 * masks[:128] - 1, 4) > 0, "four columns of a Hadamard matrix may depend on each other"
+    assert not np.array_equal(masks[:128], masks[128:256])
+
+
+@pytest.mark.parametrize(("d", "n"), [(16, 512), (64, 256), (12, 1000)])
+def test_codes_come_in_complement_pairs(d: int, n: int) -> None:
+    masks, _ = code(d, SEED, 0, n)
+    np.testing.assert_array_equal(masks[0::2] + masks[1::2], 1)
+
+
+def test_a_narrow_kernel_gets_masks_drawn_by_their_weight() -> None:
+    """Almost no row of a code would be near enough to count."""
+    sample = coins(64).sample(vd.Gaussian(0.05), SEED, 0, 512)
+    w = sample.weights[1:]
+    assert w.sum() ** 2 / (w @ w) > 0.4 * 512
+
+
+def columns_of(law: Any, d: int, b: Any) -> tuple[Any, Any, MaskLaw]:
+    """All masks with their weights, and the law they follow."""
+    near = law(d).near(vd.Gaussian(0.25))
+    near = near / near.sum()
+    masks = all_masks(d)
+    weights = (near / np.exp(log_choose(d)))[masks.sum(axis=1).astype(int)]
+    return masks, weights, MaskLaw(near)
+
+
+@pytest.mark.parametrize("kind", LAWS)
+def test_projections_are_those_of_brute_force(kind: str) -> None:
+    d, rng = 7, np.random.default_rng(0)
+    b = rng.normal(size=d)
+    masks, weights, law = columns_of(LAWS[kind], d, b)
+    index, size = masks @ b - law.share * b.sum(), law.standard(masks.sum(axis=1))
+    np.testing.assert_allclose(law.spread(b), np.sqrt(weights @ index**2), rtol=1e-10)
+    products = np.stack([index**k * size**p for k, p in PRODUCTS], axis=1)
+    A = np.column_stack([np.ones(len(masks)), masks - law.share])
+    gram = A.T @ (A * weights[:, None])
+    wanted = np.linalg.solve(gram, A.T @ (products * weights[:, None]))
+    mean, slope = law.projections(b)
+    np.testing.assert_allclose(np.vstack([mean, slope]), wanted, atol=1e-10)
+    own = masks * size[:, None]
+    rest = own - A @ np.linalg.solve(gram, A.T @ (own * weights[:, None]))
+    np.testing.assert_allclose(law.interactions(masks), rest, atol=1e-10)
+
+
+def saturating(masks: Any) -> Any:
+    return 1 / (1 + np.exp(3 - np.asarray(masks) @ np.linspace(-1, 2, np.shape(masks)[1])))
+
+
+@pytest.mark.parametrize(("kind", "d", "n"), [("text", 16, 512), ("image", 16, 500)])
+def test_control_variates_make_the_error_of_a_saturating_model_much_smaller(kind: str, d: int, n: int) -> None:
+    """The same samples with and without them, against the enumerated answer."""
+    law, kernel = LAWS[kind](d), vd.Gaussian(0.25)
+    every = law.every(kernel, 2**d)
+    assert every is not None
+
+    def weights(sample: Any, plain: bool) -> Any:
+        near = Neighborhood(
+            tuple(map(str, range(d))), sample.designs, np.empty((0, 0)), sample.weights, sample.design
+        )
+        if plain:
+            near = Neighborhood(near.names, near.designs, near.outputs, near.weights, _without_law(sample.design))
+        return Linear()(near, saturating(near.designs)).weights
+
+    def _without_law(design: Any) -> Any:
+        from dataclasses import replace
+
+        return replace(design, sizes=None)
+
+    truth = weights(every, plain=True)
+    errors = np.zeros(2)
+    for seed in range(20):
+        kind_of = law if kind == "text" else _paired(law)
+        sample = kind_of.sample(kernel, np.random.SeedSequence(seed), 0, n)
+        errors += [np.sum((weights(sample, plain) - truth) ** 2) for plain in (False, True)]
+    assert errors[0] < errors[1] / 4
+
+
+def _paired(law: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(law, fair=False)
