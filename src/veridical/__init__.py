@@ -11,33 +11,49 @@ from veridical.masks import Gaussian
 from veridical.records import VERSION as __version__
 from veridical.records import Explanation, Explanations, Neighborhood, Part, Verdict
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
+from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
+from veridical.represent.pictures import Grid, Superpixels
 from veridical.represent.rows import Rows
+from veridical.represent.segment import Felzenszwalb, Quickshift, Slic
 from veridical.represent.words import Sentences, Words
 from veridical.serialize import load
 
 __all__ = [
+    "Blur",
+    "Constant",
     "Continuous",
     "Deciles",
     "Edges",
     "Entropy",
     "Explanation",
     "Explanations",
+    "Felzenszwalb",
     "Gaussian",
+    "Grid",
+    "Inpaint",
     "InputError",
+    "Interpolate",
+    "Least",
     "Lime",
     "Linear",
     "MissingPackage",
     "ModelError",
     "Neighborhood",
+    "Noise",
     "Part",
+    "PartMean",
     "Quantiles",
     "Quartiles",
+    "Quickshift",
     "Rows",
     "Sentences",
+    "Slic",
+    "Superpixels",
     "TopK",
     "Tree",
     "Verdict",
     "VeridicalError",
+    "WholeMean",
     "Words",
     "__version__",
     "explain",

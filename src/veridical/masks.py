@@ -203,8 +203,8 @@ def code(d: int, seed: Seed, start: int, stop: int) -> tuple[Floats, int]:
     """Rows start..stop of a sequence of binary codes with d columns, and how many rows each of them has.
 
     As many extended BCH codes of strength five as fit, or nearly, then folded Hadamard matrices, in which any
-    three parts are kept and taken away in all ways equally often. Each has columns and signs of its own, so that they are
-    independent of each other; rows come in complement pairs.
+    three parts are kept and taken away in all ways equally often. Each has columns and signs of its own, so
+    that they are independent of each other; rows come in complement pairs.
     """
     m, n, rng, whole = _degree(d), stop - start, generator(seed, 3, start), code_length(d)
     rows, sizes = np.empty((n, d), order="F"), list[int]()

@@ -11,7 +11,7 @@ from veridical.masks import Gaussian, Sizes
 from veridical.records import Bools, Floats, Kernel, Part, Predict, Representation, Sample, Seed, View
 
 NEAR = Gaussian(0.25)
-AT_ONCE = 2**23  # bytes of inputs that are made at once, about
+AT_ONCE = 2**25  # bytes of inputs that are made at once, about
 
 
 class Compose(Protocol):

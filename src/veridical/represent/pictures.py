@@ -1,0 +1,234 @@
+"""Pictures, volumes and video: regions that are kept, or covered by a fill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from veridical.errors import InputError, check_whole
+from veridical.masks import coins
+from veridical.records import Floats, Part, View
+from veridical.represent.fill import Labels, PartMean, filled
+from veridical.represent.masked import Listed, Masked, checked_parts
+from veridical.represent.regions import Array, as_type, compose, numbers_of
+from veridical.represent.segment import Slic, relabeled, segmented
+
+SHOWN = 320  # pixels a side that a view keeps, at most
+FRAMES = 6  # of a volume or video that a view keeps, at most
+
+Fill: TypeAlias = Callable[[Floats, Labels], Any] | Any
+
+
+@dataclass(frozen=True, eq=False)
+class Superpixels:
+    """At most n regions of similar color.
+
+    An instance is an array or a torch tensor of any number of channels: (h, w), (h, w, c), (c, h, w), volumes
+    and video. ``axes`` spells out which axis is which, as in "CHW" or "THWC"; without it the last or first axis
+    of at most four places holds the channels. ``segment`` is Slic(), Quickshift(), Felzenszwalb(), a function
+    from a picture (..., c) to labels, or the labels themselves. ``fill`` says what covers a region that is
+    taken away.
+    """
+
+    n: int = 16
+    segment: Any = field(default_factory=Slic)
+    fill: Fill = field(default_factory=PartMean)
+    axes: str | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("n", self.n, 2)
+        _check_axes(self.axes)
+        if isinstance(self.segment, (type, str)) or self.segment is None:
+            raise InputError(
+                f"segment wants Slic(), Quickshift(), Felzenszwalb(), a function or labels, not {self.segment!r}"
+            )
+
+    def __call__(self, x: Any) -> Masked:
+        return self.parts_of(x)
+
+    def parts_of(self, x: Any, least: int = 2) -> Masked:
+        """The picture as its regions; ``least`` is how few of them are still worth explaining."""
+        picture = Picture.of(x, self.axes)
+        if callable(self.segment):
+            labels = segmented(self.segment, picture.scaled, self.n)
+        else:
+            labels = _own_labels(self.segment, picture)
+        return picture.masked(labels, self.fill, _place_names(labels), least)
+
+    def each(self, X: Any) -> Listed:
+        """Many pictures."""
+        return Listed.of(self, X, "pictures")
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Rows × cols rectangles; ``fill`` and ``axes`` are as for Superpixels. A volume or video is cut across."""
+
+    rows: int
+    cols: int
+    fill: Fill = field(default_factory=PartMean)
+    axes: str | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("rows", self.rows)
+        check_whole("cols", self.cols)
+        _check_axes(self.axes)
+
+    def __call__(self, x: Any) -> Masked:
+        return self.parts_of(x)
+
+    def parts_of(self, x: Any, least: int = 2) -> Masked:
+        """The picture as its rectangles; ``least`` is how few of them are still worth explaining."""
+        picture = Picture.of(x, self.axes)
+        *_, height, width = picture.shape
+        if self.rows > height or self.cols > width:
+            raise InputError(
+                f"a grid of {self.rows} × {self.cols} does not fit a picture of {height} × {width} pixels"
+            )
+        row, col = np.arange(height) * self.rows // height, np.arange(width) * self.cols // width
+        labels = np.broadcast_to(row[:, None] * self.cols + col, picture.shape)
+        names = [f"row {r + 1}, column {c + 1}" for r in range(self.rows) for c in range(self.cols)]
+        return picture.masked(labels, self.fill, names, least)
+
+    def each(self, X: Any) -> Listed:
+        """Many pictures."""
+        return Listed.of(self, X, "pictures")
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """An instance and where its channels are."""
+
+    x: Any  # as it came
+    array: Array  # the same as NumPy
+    channel: int | None  # axis of the channels
+
+    @classmethod
+    def of(cls, x: Any, axes: str | None) -> Picture:
+        array = numbers_of(x, "a picture")
+        if array.size == 0:
+            raise InputError(f"the picture is empty: its shape is {array.shape}")
+        return cls(x, array, channel_axis(array.shape, axes))
+
+    @property
+    def values(self) -> Array:
+        """The channels last, at least one of them."""
+        return self.array[..., None] if self.channel is None else np.moveaxis(self.array, self.channel, -1)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the places, without the channels."""
+        return self.values.shape[:-1]
+
+    @property
+    def scaled(self) -> Floats:
+        """The values from 0 to 1."""
+        low, high = float(self.array.min()), float(self.array.max())
+        scaled: Floats = (self.values.astype(np.float64) - low) / ((high - low) or 1.0)
+        return scaled
+
+    def masked(self, labels: Labels, fill: Fill, names: Sequence[str], least: int) -> Masked:
+        """The Representation by these regions."""
+        d = int(labels.max()) + 1
+        checked_parts(d, least, "region", "give labels of your own, or a grid such as vd.Grid(4, 4)")
+        if not callable(fill):
+            fill = Picture.of(fill, None if self.channel is None else _axes_like(self)).values
+        other = as_type(filled(fill, self.values.astype(np.float64), labels, "picture"), self.array.dtype)
+        where = labels if self.channel is None else np.expand_dims(labels, self.channel)
+        fitting = other[..., 0] if self.channel is None else np.moveaxis(other, -1, self.channel)
+        parts = tuple(Part(name, name, "region", j) for j, name in enumerate(names))
+        return Masked(parts, coins(d), compose(self.x, fitting, where), self._view(labels), ())
+
+    def _view(self, labels: Labels) -> View:
+        """A small copy to draw: at most a few frames of at most a few hundred pixels a side."""
+        values, where = self.scaled, labels
+        while where.ndim < 3:
+            values, where = values[None], where[None]
+        values, where = values.reshape(-1, *values.shape[-3:]), where.reshape(-1, *where.shape[-2:])
+        frames = np.unique(np.linspace(0, len(where) - 1, min(FRAMES, len(where))).round().astype(int))
+        scale = min(SHOWN / max(where.shape[1:]), 1.0)
+        down, across = (
+            np.linspace(0, n - 1, max(round(n * scale), 1)).round().astype(int) for n in where.shape[1:]
+        )
+        at = np.ix_(frames, down, across)
+        pixels, small = _three_colors(values[at]), np.asarray(where[at], dtype=np.uint16)
+        titles = tuple(f"frame {i + 1} of {len(where)}" for i in frames) if len(where) > 1 else ("",)
+        return View("picture", {"pixels": pixels, "labels": small, "titles": titles})
+
+
+def channel_axis(shape: tuple[int, ...], axes: str | None) -> int | None:
+    """Which axis holds the channels, as spelled out or as it looks."""
+    if axes is not None:
+        if len(axes) != len(shape):
+            raise InputError(f"axes is {axes!r}, but the picture has shape {shape}: give one letter an axis")
+        return axes.upper().index("C") if "C" in axes.upper() else None
+    if len(shape) > 2 and shape[0] == 1 and len(shape) == 4:
+        raise InputError(
+            f"the picture has shape {shape}, which looks like a batch of one: pass the picture alone, x[0], or "
+            "spell out its axes, as in axes='THWC'"
+        )
+    if len(shape) == 2:
+        return None
+    if len(shape) not in (3, 4):
+        raise InputError(
+            f"a picture has two to four axes, this has shape {shape}: spell out its axes, as in axes='HWC'"
+        )
+    if shape[-1] <= 4:
+        return len(shape) - 1
+    candidates = (0,) if len(shape) == 3 else (1, 0)
+    return next((axis for axis in candidates if shape[axis] <= 4), None)
+
+
+def _axes_like(picture: Picture) -> str:
+    letters = ["S"] * picture.array.ndim
+    if picture.channel is not None:
+        letters[picture.channel] = "C"
+    return "".join(letters)
+
+
+def _own_labels(labels: Any, picture: Picture) -> Labels:
+    """The caller's own labels, which must fit the picture."""
+    found = relabeled(numbers_of(labels, "the labels"))
+    if found.shape != picture.shape:
+        raise InputError(
+            f"the labels have shape {found.shape}, but the picture has {picture.shape} (channels aside): "
+            "give one label a pixel"
+        )
+    return found
+
+
+def _place_names(labels: Labels) -> list[str]:
+    """Where each region lies, in words, and its number."""
+    d, flat = int(labels.max()) + 1, labels.ravel()
+    counts = np.bincount(flat, minlength=d)
+    centers = [
+        np.bincount(flat, grid.ravel(), d) / counts / max(size - 1, 1)
+        for grid, size in zip(np.indices(labels.shape), labels.shape, strict=True)
+    ]
+    *deep, down, across = centers
+    names = []
+    for j in range(d):
+        up, side = (("upper", "middle", "lower")[_third(down[j])], ("left", "center", "right")[_third(across[j])])
+        where = "center" if (up, side) == ("middle", "center") else f"{up} {side}"
+        depth = "".join(f", {('front', 'halfway', 'back')[_third(c[j])]}" for c in deep)
+        names.append(f"{where}{depth}: region {j + 1}")
+    return names
+
+
+def _third(share: float) -> int:
+    return min(int(3 * share), 2)
+
+
+def _three_colors(values: Floats) -> Array:
+    """Any number of channels as red, green and blue."""
+    c = values.shape[-1]
+    colors = values[..., :3] if c >= 3 else np.repeat(values[..., :1], 3, axis=-1)
+    return np.rint(255 * colors).astype(np.uint8)
+
+
+def _check_axes(axes: Any) -> None:
+    if axes is not None and (not isinstance(axes, str) or axes.upper().count("C") > 1 or not axes):
+        raise InputError(f"axes wants one letter an axis, with at most one C for the channels, not {axes!r}")

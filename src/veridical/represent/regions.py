@@ -1,0 +1,116 @@
+"""Arrays cut into regions by labels: pictures, spectrograms and series are one thing here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from veridical.errors import InputError, require
+from veridical.records import Bools
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayComposer:
+    """Arrays that have the instance's values where a part is kept, and the fill's elsewhere.
+
+    Values are bits here: what differs between the two is switched on where the part's mask says so. One gather
+    and two passes over the memory serve every type and layout.
+    """
+
+    fill: Array  # (m,) flat, as unsigned integers
+    switch: Array  # (m,) the bits in which the instance differs from the fill
+    labels: npt.NDArray[np.intp]  # (m,)
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def of(cls, x: Array, fill: Array, labels: Any) -> ArrayComposer:
+        """``labels`` must broadcast to the shape of x."""
+        bits = np.dtype(f"u{x.dtype.itemsize}")
+        own, other = (np.ascontiguousarray(a).view(bits).ravel() for a in (x, fill))
+        flat = np.broadcast_to(labels, x.shape).ravel().astype(np.intp)
+        return cls(other, own ^ other, flat, x.shape, x.dtype)
+
+    @property
+    def size(self) -> int:
+        return int(self.switch.nbytes)
+
+    def __call__(self, masks: Bools, buffer: Any = None) -> Array:
+        n, bits = len(masks), self.switch.dtype
+        fits = buffer is not None and len(buffer) == n
+        made = buffer.view(bits).reshape(n, -1) if fits else np.empty((n, len(self.switch)), bits)
+        ones = np.where(masks, bits.type(np.iinfo(bits).max), bits.type(0))
+        for row, on in zip(made, ones, strict=True):
+            np.take(on, self.labels, out=row, mode="clip")
+            row &= self.switch
+            row ^= self.fill
+        return made.view(self.dtype).reshape(n, *self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class TensorComposer:
+    """The same for torch tensors, without leaving their device."""
+
+    x: Any
+    fill: Any
+    labels: Any  # broadcasts to x
+
+    @classmethod
+    def of(cls, x: Any, fill: Array, labels: Any) -> TensorComposer:
+        torch = require("torch", extra="torch")
+        own = np.ascontiguousarray(fill), np.ascontiguousarray(labels)
+        made = torch.as_tensor(own[0], dtype=x.dtype, device=x.device)
+        return cls(x.detach(), made, torch.as_tensor(own[1], dtype=torch.long, device=x.device))
+
+    @property
+    def size(self) -> int:
+        return int(self.x.numel() * self.x.element_size())
+
+    def __call__(self, masks: Bools, buffer: Any = None) -> Any:
+        kept = require("torch", extra="torch").as_tensor(masks, device=self.x.device)[:, self.labels.reshape(-1)]
+        return self.x.where(kept.reshape(len(masks), *self.labels.shape), self.fill)
+
+
+def compose(x: Any, fill: Array, labels: Any) -> ArrayComposer | TensorComposer:
+    """What makes the inputs of an array or a tensor."""
+    return TensorComposer.of(x, fill, labels) if is_tensor(x) else ArrayComposer.of(x, fill, labels)
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether it is a torch tensor, told without importing torch."""
+    return type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "detach")
+
+
+def numbers_of(x: Any, what: str) -> Array:
+    """An array or tensor as NumPy, if it is made of finite real numbers."""
+    if isinstance(x, (str, bytes)) or x is None:
+        raise InputError(f"wanted {what} as an array, got {'None' if x is None else type(x).__name__}")
+    try:
+        array = _from_tensor(x) if is_tensor(x) else np.asarray(x)
+    except ValueError as cause:
+        raise InputError(f"{what} must be an array; this list has rows of unequal length") from cause
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        raise InputError(f"{what} must hold real numbers, not values of type {array.dtype}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        bad = int((~np.isfinite(array)).sum())
+        raise InputError(f"{what} has NaN or infinity in {bad} of {array.size} places: replace them first")
+    return array
+
+
+def _from_tensor(x: Any) -> Array:
+    own = x.detach().cpu()
+    array: Array = (own.float() if str(own.dtype) == "torch.bfloat16" else own).numpy()
+    return array
+
+
+def as_type(values: Any, dtype: np.dtype[Any]) -> Array:
+    """Numbers in the instance's own type; whole numbers are rounded and kept within their range."""
+    if dtype.kind in "iu":
+        ends = np.iinfo(dtype)
+        return np.asarray(np.clip(np.rint(values), ends.min, ends.max).astype(dtype))
+    return np.asarray(values).astype(dtype) if dtype.kind == "f" else np.asarray(values) >= 0.5
