@@ -15,11 +15,15 @@ from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least
 from veridical.represent.pictures import Grid, Superpixels
 from veridical.represent.rows import Rows
 from veridical.represent.segment import Felzenszwalb, Quickshift, Slic
+from veridical.represent.series import Bands, ChangePoints, Windows
+from veridical.represent.sounds import Mel, Slices, Stems, Tiles
 from veridical.represent.words import Sentences, Words
 from veridical.serialize import load
 
 __all__ = [
+    "Bands",
     "Blur",
+    "ChangePoints",
     "Constant",
     "Continuous",
     "Deciles",
@@ -36,6 +40,7 @@ __all__ = [
     "Least",
     "Lime",
     "Linear",
+    "Mel",
     "MissingPackage",
     "ModelError",
     "Neighborhood",
@@ -48,12 +53,16 @@ __all__ = [
     "Rows",
     "Sentences",
     "Slic",
+    "Slices",
+    "Stems",
     "Superpixels",
+    "Tiles",
     "TopK",
     "Tree",
     "Verdict",
     "VeridicalError",
     "WholeMean",
+    "Windows",
     "Words",
     "__version__",
     "explain",

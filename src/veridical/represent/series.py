@@ -1,0 +1,198 @@
+"""Time series: windows that are kept, or filled; or bands of frequency that are taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from veridical.errors import InputError, check_whole
+from veridical.masks import coins
+from veridical.records import Floats, Part, View
+from veridical.represent.fill import WholeMean, filled
+from veridical.represent.masked import Listed, Masked, checked_parts, unique
+from veridical.represent.pictures import Fill
+from veridical.represent.regions import Array, as_type, compose, numbers_of
+from veridical.represent.sums import SumComposer, band_sounds
+
+SHOWN = 2**14  # steps of a series that a view keeps, at most
+
+
+@dataclass(frozen=True)
+class ChangePoints:
+    """Cuts where the level of the series changes: windows of least variance, found by halving again and again."""
+
+    shortest: int = 2
+
+    def __post_init__(self) -> None:
+        check_whole("shortest", self.shortest)
+
+    def __call__(self, values: Floats, n: int) -> list[int]:
+        """The starts of n windows but the first, of values (t, c)."""
+        spread = values.std(axis=0)
+        scaled = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        sums = np.vstack([np.zeros(scaled.shape[1]), np.cumsum(scaled, axis=0)])
+        edges = [0, len(values)]
+        while len(edges) <= n:
+            found = [self._best(sums, a, b) for a, b in pairwise(edges)]
+            _, cut = max(found)
+            if cut < 0:
+                break
+            edges = sorted([*edges, cut])
+        return edges[1:-1]
+
+    def _best(self, sums: Floats, start: int, stop: int) -> tuple[float, int]:
+        """How much variance the best cut of a window takes away, and where it is; -1 if it is too short."""
+        cuts = np.arange(start + self.shortest, stop - self.shortest + 1)
+        if not len(cuts):
+            return -1.0, -1
+        left, right = sums[cuts] - sums[start], sums[stop] - sums[cuts]
+        whole = np.sum((sums[stop] - sums[start]) ** 2) / (stop - start)
+        split = np.sum(left**2, axis=1) / (cuts - start) + np.sum(right**2, axis=1) / (stop - cuts)
+        best = int(np.argmax(split))
+        return float(split[best] - whole), int(cuts[best])
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Parts are bands of frequency instead of windows: each is taken out by subtraction, the mean stays."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Windows of a series (t,) or (t, c), or (c, t) with ``time_axis=1``.
+
+    Each window of each channel is a part; with ``together``, a window of all channels is one. ``cut`` is
+    ChangePoints(), Bands(), or the steps at which windows start (the first is 0); by default n windows are of
+    equal length. ``fill`` says what stands in for a window: WholeMean(), PartMean(), Interpolate(), Noise(), a
+    function, or another series. ``channels`` names the channels.
+    """
+
+    n: int = 10
+    cut: Any = None
+    fill: Fill = field(default_factory=WholeMean)
+    channels: Sequence[str] | None = None
+    together: bool = False
+    time_axis: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole("n", self.n)
+        if self.time_axis not in (0, 1, -1):
+            raise InputError(f"time_axis is 0 for (t, c) or 1 for (c, t), not {self.time_axis!r}")
+        if isinstance(self.cut, (type, str)):
+            raise InputError(f"cut wants ChangePoints(), Bands() or the starts of windows, not {self.cut!r}")
+
+    def __call__(self, x: Any) -> Masked:
+        return self.parts_of(x)
+
+    def parts_of(self, x: Any, least: int = 2) -> Masked:
+        """The series as its windows; ``least`` is how few of them are still worth explaining."""
+        array = numbers_of(x, "a series")
+        if array.ndim not in (1, 2) or not array.size:
+            raise InputError(f"a series has shape (t,) or (t, c); this has {array.shape}")
+        by_time = array[:, None] if array.ndim == 1 else array if self.time_axis == 0 else array.T
+        names = self._channel_names(x, by_time.shape[1])
+        if isinstance(self.cut, Bands):
+            return self._bands(array, by_time, names, least)
+        starts = self._starts(by_time.astype(np.float64))
+        window = np.searchsorted(starts, np.arange(len(by_time)), side="right") - 1
+        n, c = len(starts), 1 if self.together else by_time.shape[1]
+        checked_parts(n * c, least, "window", "ask for more of them")
+        labels = np.stack([window + n * (0 if self.together else k) for k in range(by_time.shape[1])], axis=1)
+        other = self._filled(by_time, window)
+        edges = [*starts, len(by_time)]
+        spans = [f"t {a}-{b - 1}" for a, b in pairwise(edges)]
+        titles = spans if c == 1 else [f"{name}, {span}" for name in names for span in spans]
+        owners = ["series"] * n if c == 1 else [name for name in names for _ in spans]
+        parts = _series_parts(unique(titles), owners, "window")
+        oriented = [self._oriented(a, array) for a in (other, labels)]
+        composer = compose(x if hasattr(x, "detach") else array, oriented[0], oriented[1])
+        return Masked(parts, coins(len(parts)), composer, _view(by_time, labels, names))
+
+    def each(self, X: Any) -> Listed:
+        """Many series."""
+        return Listed.of(self, X, "series")
+
+    def _filled(self, by_time: Array, window: Any) -> Array:
+        """The series with every window filled, channel by channel."""
+        values, fill = by_time.astype(np.float64), self.fill
+        if callable(fill):
+            columns = [filled(fill, values[:, [k]], window, "series") for k in range(values.shape[1])]
+            return as_type(np.concatenate(columns, axis=1), by_time.dtype)
+        other = numbers_of(fill, "the other series")
+        other = other[:, None] if other.ndim == 1 else other if self.time_axis == 0 else other.T
+        if other.shape != by_time.shape:
+            raise InputError(f"the other series has shape {np.shape(fill)}, the series has {by_time.shape}")
+        return as_type(other, by_time.dtype)
+
+    def _oriented(self, by_time: Array, like: Array) -> Array:
+        """Back to the axes of the instance."""
+        return by_time[:, 0] if like.ndim == 1 else by_time if self.time_axis == 0 else by_time.T
+
+    def _starts(self, values: Floats) -> list[int]:
+        """Where windows start, the first at 0."""
+        t = len(values)
+        if self.cut is None or isinstance(self.cut, ChangePoints) or callable(self.cut):
+            if self.n > t:
+                raise InputError(f"a series of {t} steps cannot be cut into {self.n} windows: give fewer")
+            if self.cut is None:
+                return [-(-i * t // self.n) for i in range(self.n)]
+            return _checked_starts(self.cut(values, self.n), t)
+        return _checked_starts(self.cut, t)
+
+    def _bands(self, array: Array, by_time: Array, names: list[str], least: int) -> Masked:
+        t, c = by_time.shape
+        if self.n > t // 2:
+            raise InputError(f"a series of {t} steps has no {self.n} bands of frequency: give fewer")
+        checked_parts(self.n * c, least, "band", "ask for more of them")
+        whole = np.zeros((self.n * c, t, c))
+        titles, owners = [], []
+        for k, name in enumerate(names):
+            whole[k * self.n : (k + 1) * self.n, :, k], edges = band_sounds(by_time[:, k].astype(float), self.n)
+            spans = [f"{a:.3g}-{b:.3g} cycles a step" for a, b in pairwise(edges)]
+            titles += spans if c == 1 else [f"{name}, {span}" for span in spans]
+            owners += [name if c > 1 else "series"] * self.n
+        pieces = np.stack([self._oriented(piece, array).ravel() for piece in whole])
+        parts = _series_parts(unique(titles), owners, "band")
+        return Masked(parts, coins(len(parts)), SumComposer(array, pieces), _view(by_time, None, names))
+
+    def _channel_names(self, x: Any, c: int) -> list[str]:
+        if self.channels is not None:
+            names = [str(name) for name in self.channels]
+            if len(names) != c or len(set(names)) != c:
+                raise InputError(f"channels must name the {c} channels of the series, each once, not {names}")
+            return names
+        columns = getattr(x, "columns", None)
+        if columns is not None and len(columns) == c:
+            return [str(name) for name in columns]
+        return ["series"] if c == 1 else [f"channel {k}" for k in range(c)]
+
+
+def _checked_starts(cut: Any, t: int) -> list[int]:
+    """The starts of windows, 0 the first; refuse those that are not rising steps of the series."""
+    try:
+        starts = [int(step) for step in cut]
+        whole = all(float(step) == int(step) for step in cut)
+    except (TypeError, ValueError) as cause:
+        raise InputError(f"cut wants the steps at which windows start, not {cut!r}") from cause
+    starts = starts if starts and starts[0] == 0 else [0, *starts]
+    if not whole or any(a >= b for a, b in pairwise([*starts, t])):
+        raise InputError(
+            f"the starts of windows must rise, from 0 to below the {t} steps of the series: {list(cut)}"
+        )
+    return starts
+
+
+def _series_parts(names: Sequence[str], owners: Sequence[str], relation: str) -> tuple[Part, ...]:
+    return tuple(Part(name, owner, relation, j) for j, (name, owner) in enumerate(zip(names, owners, strict=True)))
+
+
+def _view(by_time: Array, labels: Array | None, names: Sequence[str]) -> View:
+    step = -(-len(by_time) // SHOWN)
+    data: dict[str, Any] = {"values": by_time[::step].astype(np.float64), "channels": tuple(names)}
+    if labels is not None:
+        data["labels"] = labels[::step].astype(np.uint16)
+    return View("series", {**data, "step": step})

@@ -1,0 +1,66 @@
+"""Signals as sums: parts that lie over each other, such as bands and stems, are taken away by subtraction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import signal
+
+from veridical.records import Bools, Floats
+from veridical.represent.regions import Array, as_type
+
+WINDOW = 1024  # samples of a short-time spectrum, at most
+
+
+@dataclass(frozen=True, eq=False)
+class SumComposer:
+    """The instance less the parts that are taken away; with all parts kept it is the very instance."""
+
+    x: Array
+    parts: Floats  # (d, x.size)
+
+    @property
+    def size(self) -> int:
+        return int(self.x.size * 8)
+
+    def __call__(self, masks: Bools, buffer: Any = None) -> Array:
+        gone: Floats = (~masks).astype(self.parts.dtype) @ self.parts
+        return as_type(self.x - gone.reshape(len(masks), *self.x.shape), self.x.dtype)
+
+
+def tile_sounds(samples: Floats, rate: float, bounds: Floats) -> Floats:
+    """What lies in each time-frequency rectangle (seconds from, to, hertz from, to), as sounds (d, n).
+
+    Rectangles that tile the plane share every bin of a short-time spectrum between them, so the sounds sum to
+    the recording.
+    """
+    n = len(samples)
+    width = min(WINDOW, max(16, 1 << (n // 4).bit_length() - 1))
+    settings: dict[str, Any] = {"fs": rate, "nperseg": width, "noverlap": 3 * width // 4}
+    hertz, times, bins = signal.stft(np.asarray(samples, dtype=np.float64), **settings)
+    found = np.empty((len(bounds), n))
+    last, top = bounds[:, 1].max(), bounds[:, 3].max()
+    for j, (start, stop, low, high) in enumerate(bounds):
+        during = (times >= start) & ((times < stop) | (stop == last))
+        inside = (hertz >= low) & ((hertz < high) | (high == top))
+        _, sound = signal.istft(bins * np.outer(inside, during), **settings)
+        found[j] = sound[:n]
+    return found
+
+
+def band_sounds(series: Floats, n_bands: int) -> tuple[Floats, Floats]:
+    """What lies in each of n bands of frequency of a series (t,), as series (n, t), and the bands' edges.
+
+    The mean is no band: it always stays. Edges are in cycles a step.
+    """
+    t = len(series)
+    spectrum = np.fft.rfft(series)
+    edges = np.linspace(1, len(spectrum), n_bands + 1).round().astype(int)
+    found = np.empty((n_bands, t))
+    for j in range(n_bands):
+        own = np.zeros_like(spectrum)
+        own[edges[j] : edges[j + 1]] = spectrum[edges[j] : edges[j + 1]]
+        found[j] = np.fft.irfft(own, t)
+    return found, np.append(edges[:-1], len(spectrum) - 1) / t
