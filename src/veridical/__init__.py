@@ -11,6 +11,7 @@ from veridical.masks import Gaussian
 from veridical.records import VERSION as __version__
 from veridical.records import Explanation, Explanations, Neighborhood, Part, Verdict
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
+from veridical.represent.fields import Fields
 from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
 from veridical.represent.pictures import Grid, Superpixels
 from veridical.represent.rows import Rows
@@ -32,6 +33,7 @@ __all__ = [
     "Explanation",
     "Explanations",
     "Felzenszwalb",
+    "Fields",
     "Gaussian",
     "Grid",
     "Inpaint",

@@ -51,6 +51,10 @@ class Gaussian:
         near: Floats = np.exp(-0.5 * np.square(distances / self.width))
         return near
 
+    def scaled(self, width: float) -> Gaussian:
+        """The same, wider or narrower."""
+        return Gaussian(self.width * width)
+
 
 def generator(seed: Seed, *path: int) -> np.random.Generator:
     """A generator for one purpose: the same seed and path give the same numbers, whatever else was drawn."""

@@ -184,10 +184,10 @@ class Lime:
 
     def kernel_for(self, representation: Representation) -> Kernel:
         """The kernel of these settings, made to measure for the representation."""
-        kernel = representation.kernel if self.kernel is None else self.kernel
-        if not isinstance(kernel, Gaussian):
-            return checked_kernel(kernel)
-        return kernel if self.kernel is not None else Gaussian(kernel.width * self.width)
+        if self.kernel is not None:
+            return self.kernel if isinstance(self.kernel, Gaussian) else checked_kernel(self.kernel)
+        scaled: Callable[[float], Kernel] | None = getattr(representation.kernel, "scaled", None)
+        return checked_kernel(representation.kernel) if scaled is None else scaled(self.width)
 
     def _conclude(self, near: Neighborhood, question: Question, settled: bool) -> tuple[Explanation, ...]:
         """One explanation a target; none at all if the top of one is not settled and there is budget left."""

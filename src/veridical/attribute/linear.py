@@ -327,7 +327,6 @@ def _fit(near: Neighborhood, live: Bools, keep: Indices, found: Solved, intercep
     weights, covariance = np.zeros(len(live)), np.zeros((len(live), len(live)))
     weights[chosen] = found.weights[: len(keep)]
     covariance[np.ix_(chosen, chosen)] = found.covariance
-    if near.design.exact:  # what rounding leaves of nothing is nothing
-        weights[np.abs(weights) < 1e-9 * np.abs(weights).max(initial=0.0)] = 0.0
+    weights[np.abs(weights) < 1e-9 * np.abs(weights).max(initial=0.0)] = 0.0  # what rounding leaves of nothing
     fit = over_all_parts(near, live, weights, covariance, intercept, fidelity)
     return fit if chosen.sum() == live.sum() else replace(fit, chosen=chosen)

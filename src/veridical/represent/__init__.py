@@ -1,5 +1,6 @@
 """What can be taken away or changed."""
 
+from veridical.represent.fields import Fields
 from veridical.represent.pictures import Grid, Superpixels
 from veridical.represent.rows import Rows
 from veridical.represent.series import Windows
@@ -7,6 +8,7 @@ from veridical.represent.sounds import Slices, Stems, Tiles
 from veridical.represent.words import Sentences, Words
 
 REPRESENTERS = {
+    "fields": Fields,
     "grid": Grid,
     "rows": Rows,
     "sentences": Sentences,
