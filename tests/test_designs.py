@@ -60,7 +60,7 @@ def columns_of(law: Any, d: int, b: Any) -> tuple[Any, Any, MaskLaw]:
     near = near / near.sum()
     masks = all_masks(d)
     weights = (near / np.exp(log_choose(d)))[masks.sum(axis=1).astype(int)]
-    return masks, weights, MaskLaw(near)
+    return masks, weights, MaskLaw.of(near)
 
 
 @pytest.mark.parametrize("kind", LAWS)
@@ -68,14 +68,17 @@ def test_projections_are_those_of_brute_force(kind: str) -> None:
     d, rng = 7, np.random.default_rng(0)
     b = rng.normal(size=d)
     masks, weights, law = columns_of(LAWS[kind], d, b)
-    index, size = masks @ b - law.share * b.sum(), law.standard(masks.sum(axis=1))
-    np.testing.assert_allclose(law.spread(b), np.sqrt(weights @ index**2), rtol=1e-10)
+    index, size = masks @ b - law.share * b.sum(), law.standard[masks.sum(axis=1).astype(int)]
+    np.testing.assert_allclose(law.spread(b[None]), np.sqrt(weights @ index**2), rtol=1e-10)
     products = np.stack([index**k * size**p for k, p in PRODUCTS], axis=1)
     A = np.column_stack([np.ones(len(masks)), masks - law.share])
     gram = A.T @ (A * weights[:, None])
     wanted = np.linalg.solve(gram, A.T @ (products * weights[:, None]))
-    mean, slope = law.projections(b)
-    np.testing.assert_allclose(np.vstack([mean, slope]), wanted, atol=1e-10)
+    mean, slope = law.projections(b[None])
+    np.testing.assert_allclose(np.vstack([mean, slope[0]]), wanted, atol=1e-10)
+    inverse = np.linalg.inv(gram[1:, 1:])
+    far = np.einsum("ij,jk,ik->i", A[:, 1:], inverse, A[:, 1:])
+    np.testing.assert_allclose(law.leverage()[masks.sum(axis=1).astype(int)], far, rtol=1e-9)
     own = masks * size[:, None]
     rest = own - A @ np.linalg.solve(gram, A.T @ (own * weights[:, None]))
     np.testing.assert_allclose(law.interactions(masks), rest, atol=1e-10)

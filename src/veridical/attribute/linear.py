@@ -79,9 +79,7 @@ class Linear:
             return not problem.design.exact and self.offset is None and n >= enough and d > 1
         if problem.design.center is None or self.offset is not None or n < max(256, FEW * d) or not d:
             return False
-        rest = problem.t - problem.rows(slice(0, n)) @ np.linalg.solve(
-            gram + np.diag(1e-10 * np.diag(gram)), moment
-        )
+        rest = problem.t - problem.rows(slice(0, n)) @ np.linalg.solve(gram + _tiny(gram), moment)
         squares = rest**2
         return bool(n * (squares @ squares) < HEAVY_TAILS * squares.sum() ** 2)
 
@@ -165,7 +163,7 @@ class Problem:
             plain[piece] = t - A[:, :d] @ weights[:d]
             if self.design.exact:
                 continue
-            room[piece], pull = self._leverages(A, self.root[piece], gram, inverse)
+            room[piece], pull = self._leverages(A, piece, gram, inverse)
             scores = A * ((t - A @ weights) / (1 - np.minimum(pull, 0.99)))[:, None]
             if self.design.cluster > 1:
                 scores = np.add.reduceat(scores, np.arange(0, len(scores), self.design.cluster), axis=0)
@@ -182,27 +180,31 @@ class Problem:
         plain *= 1 + steady * (1 / (1 - np.minimum(room, 0.99)) - 1)
         return Solved(weights, covariance * steady, float(plain @ plain))
 
-    def _leverages(self, A: Floats, root: Floats, gram: Floats, inverse: Floats) -> tuple[Floats, Floats]:
+    def _leverages(self, A: Floats, piece: slice, gram: Floats, inverse: Floats) -> tuple[Floats, Floats]:
         """How far each row pulls the surrogate's fit, and that of all columns.
 
-        Parts are drawn independently, so with many samples their pulls add up.
+        Parts of masks pull by the mask's size alone; parts that are drawn independently have pulls that add up.
         """
-        d = self.Z.shape[1]
-        share = root**2 / (self.root @ self.root) if self.intercept else np.zeros(len(A))
-        Z = A[:, :d]
-        if len(self.t) < FEW * len(gram):
-            own = (
-                inverse
-                if self.controls is None
-                else np.linalg.inv(gram[:d, :d] + 1e-10 * np.diag(np.diag(gram)[:d]))
-            )
+        d, weights = self.Z.shape[1], self.root[piece] ** 2 / (self.root @ self.root)
+        Z, sizes = A[:, :d], self.design.sizes
+        share = weights if self.intercept else np.zeros(len(A))
+        if sizes is not None and self.intercept and d == len(sizes) - 1:
+            parts = share + weights * MaskLaw.of(sizes).leverage()[self.Z[piece].sum(axis=1).astype(int)]
+        elif len(self.t) >= FEW * len(gram):
+            parts = share + (Z * Z) @ (1 / np.maximum(np.diag(gram)[:d], 1e-300))
+        else:
+            own = inverse if self.controls is None else np.linalg.inv(gram[:d, :d] + _tiny(gram[:d, :d]))
             parts = share + np.einsum("ij,ij->i", Z @ own, Z)
             return parts, parts if self.controls is None else share + np.einsum("ij,ij->i", A @ inverse, A)
-        parts = share + (Z * Z) @ (1 / np.maximum(np.diag(gram)[:d], 1e-300))
         if self.controls is None:
             return parts, parts
         C = A[:, d:]
         return parts, parts + np.einsum("ij,ij->i", C @ np.linalg.inv(gram[d:, d:]), C)
+
+
+def _tiny(gram: Floats) -> Floats:
+    """A ridge that matters to nothing but a matrix that cannot be inverted."""
+    return np.diag(1e-10 * np.diag(gram))
 
 
 def steadiness(sums: Floats, covariance: Floats) -> float:
@@ -232,7 +234,9 @@ def with_controls(problem: Problem, gram: Floats, moment: Floats) -> Problem:
     explained = float(moment @ np.linalg.solve(gram + np.diag(penalty), moment))
     if explained > CLEAR * float(problem.t @ problem.t):
         return found
-    return replace(problem, controls=np.hstack([columns, MaskLaw(problem.design.sizes).interactions(problem.Z)]))
+    return replace(
+        problem, controls=np.hstack([columns, MaskLaw.of(problem.design.sizes).interactions(problem.Z)])
+    )
 
 
 def directions(problem: Problem, gram: Floats, moment: Floats) -> Floats:
@@ -274,15 +278,21 @@ def size_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
     and the designs under their law.
     """
     assert problem.design.sizes is not None
-    law = MaskLaw(problem.design.sizes)
+    law = MaskLaw.of(problem.design.sizes)
+    ways = directions(problem, gram, moment)
+    ways /= np.maximum(law.spread(ways), 1e-300)[:, None]
+    means, slopes = law.projections(ways)
     found = np.empty((len(problem.t), len(PRODUCTS)))
-    for block, b in zip(problem.blocks, directions(problem, gram, moment), strict=True):
-        b = b / max(law.spread(b), 1e-300)
-        mean, slope = law.projections(b)
+    for block, b, mean, slope in zip(problem.blocks, ways, means, slopes, strict=True):
         Z = problem.Z[block]
-        index, size = Z @ b - law.share * b.sum(), law.standard(Z.sum(axis=1))
-        products = np.stack([index**k * size**power for k, power in PRODUCTS], axis=1)
-        found[block] = products - mean - (Z - law.share) @ slope
+        index, *pulls = (Z @ np.column_stack([b, slope])).T
+        index -= law.share * b.sum()
+        size = law.standard[Z.sum(axis=1).astype(int)]
+        powers = np.ones((2, 5, len(size)))
+        for k in range(1, 5):
+            powers[:, k] = powers[:, k - 1] * (index, size)
+        for c, (k, power) in enumerate(PRODUCTS):
+            found[block, c] = powers[0, k] * powers[1, power] - pulls[c] - mean[c] + law.share * slope[:, c].sum()
     return found
 
 
