@@ -21,7 +21,7 @@ BLOCKS = 8
 AT_ONCE = 1024
 FEW = 16  # samples a column, below which leverages are worked out exactly
 FEWER = 4  # samples a part, below which masks get no control variates
-MANY = 8  # samples a part, from which on each part may have one of its own
+MANY = 32  # samples a part, from which on each part may have one of its own
 CLEAR = 0.95  # share of the outputs' variance from which on that would gain nothing
 SHRINK = 0.02  # ridge of control variates, relative to their own size
 
@@ -60,8 +60,7 @@ class Linear:
             problem = replace(problem, Z=Z[:, keep], center=center[keep])
             gram, moment = gram[np.ix_(keep, keep)], moment[keep]
         elif self._controls_help(problem, gram, moment):
-            problem = with_controls(problem, gram, moment)
-            gram, moment = problem.gram()
+            problem, gram, moment = with_controls(problem, gram, moment)
         penalty = 1e-10 * np.diag(gram)  # relative to each part's own spread, however small
         penalty[: len(keep)] += self.ridge
         penalty[len(keep) :] = SHRINK * np.diag(gram)[len(keep) :]
@@ -119,6 +118,11 @@ class Problem:
     def blocks(self) -> list[slice]:
         """Consecutive rows, in eight blocks as far as there are rows."""
         return [slice(a, min(a + self.length, len(self.t))) for a in range(0, len(self.t), self.length)]
+
+    @property
+    def folds(self) -> list[slice]:
+        """Blocks, two by two: what is learned for one fold comes from the others."""
+        return [slice(a, min(a + 2 * self.length, len(self.t))) for a in range(0, len(self.t), 2 * self.length)]
 
     @property
     def pieces(self) -> list[slice]:
@@ -220,34 +224,35 @@ def steadiness(sums: Floats, covariance: Floats) -> float:
     return min(1.0, unsure * between / max(float(np.trace(covariance)), 1e-300))
 
 
-def with_controls(problem: Problem, gram: Floats, moment: Floats) -> Problem:
-    """The problem with the control variates of its law."""
+def with_controls(problem: Problem, gram: Floats, moment: Floats) -> tuple[Problem, Floats, Floats]:
+    """The problem with the control variates of its law, and its Gram matrix and moment with them."""
     if problem.design.sizes is None:
-        return replace(problem, controls=index_columns(problem, gram, moment))
+        found = replace(problem, controls=index_columns(problem, gram, moment))
+        return found, *found.gram()
     columns = size_columns(problem, gram, moment)
     found = replace(problem, controls=columns)
-    n, d = problem.Z.shape
-    if n < MANY * d:
-        return found
     gram, moment = found.gram()
-    penalty = np.append(np.full(d, 1e-10), np.full(columns.shape[1], SHRINK)) * np.diag(gram)
-    explained = float(moment @ np.linalg.solve(gram + np.diag(penalty), moment))
-    if explained > CLEAR * float(problem.t @ problem.t):
-        return found
-    return replace(
-        problem, controls=np.hstack([columns, MaskLaw.of(problem.design.sizes).interactions(problem.Z)])
-    )
+    n, d = problem.Z.shape
+    if n >= MANY * d:
+        penalty = np.append(np.full(d, 1e-10), np.full(columns.shape[1], SHRINK)) * np.diag(gram)
+        explained = float(moment @ np.linalg.solve(gram + np.diag(penalty), moment))
+        if explained < CLEAR * float(problem.t @ problem.t):
+            more = MaskLaw.of(problem.design.sizes).interactions(problem.Z)
+            found = replace(problem, controls=np.hstack([columns, more]))
+            return found, *found.gram()
+    return found, gram, moment
 
 
 def directions(problem: Problem, gram: Floats, moment: Floats) -> Floats:
-    """The direction that is being explained, (blocks, d): each block's comes from the other blocks."""
-    d, found = problem.Z.shape[1], []
-    for block in problem.blocks:
-        A = problem.rows(block)
+    """The direction that is being explained, (folds, d): each fold's comes from the other folds."""
+    d, grams, moments = problem.Z.shape[1], [], []
+    for fold in problem.folds:
+        A = problem.rows(fold)
         rest = gram - A.T @ A
         rest[np.diag_indices(d)] += 1e-4 * np.trace(rest) / d
-        found.append(np.linalg.solve(rest, moment - A.T @ problem.t[block]))
-    return np.array(found)
+        grams.append(rest)
+        moments.append(moment - A.T @ problem.t[fold])
+    return np.asarray(np.linalg.solve(np.array(grams), np.array(moments)[..., None])[..., 0])
 
 
 def index_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
@@ -261,7 +266,7 @@ def index_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
     assert center is not None
     assert spread is not None
     index = np.empty(len(problem.t))
-    for block, b in zip(problem.blocks, directions(problem, gram, moment), strict=True):
+    for block, b in zip(problem.folds, directions(problem, gram, moment), strict=True):
         b = b / max(float(np.linalg.norm(spread * b)), 1e-300)
         index[block] = problem.Z[block] @ b - center @ b
     density, above = np.exp(-0.5 * KNOTS**2) / np.sqrt(2 * np.pi), ndtr(-KNOTS)
@@ -283,8 +288,8 @@ def size_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
     ways /= np.maximum(law.spread(ways), 1e-300)[:, None]
     means, slopes = law.projections(ways)
     found = np.empty((len(problem.t), len(PRODUCTS)))
-    for block, b, mean, slope in zip(problem.blocks, ways, means, slopes, strict=True):
-        Z = problem.Z[block]
+    for fold, b, mean, slope in zip(problem.folds, ways, means, slopes, strict=True):
+        Z = problem.Z[fold]
         index, *pulls = (Z @ np.column_stack([b, slope])).T
         index -= law.share * b.sum()
         size = law.standard[Z.sum(axis=1).astype(int)]
@@ -292,7 +297,7 @@ def size_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
         for k in range(1, 5):
             powers[:, k] = powers[:, k - 1] * (index, size)
         for c, (k, power) in enumerate(PRODUCTS):
-            found[block, c] = powers[0, k] * powers[1, power] - pulls[c] - mean[c] + law.share * slope[:, c].sum()
+            found[fold, c] = powers[0, k] * powers[1, power] - pulls[c] - mean[c] + law.share * slope[:, c].sum()
     return found
 
 
