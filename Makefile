@@ -17,7 +17,7 @@ benchmarks:
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[image]'
 	touch $@
 
 .venv/ready-dev: pyproject.toml .venv/ready

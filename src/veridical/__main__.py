@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+import numpy as np
+import scipy.signal
+import scipy.stats
+import sklearn.cluster
+import sklearn.linear_model
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
 
 import veridical as vd
+from veridical.errors import require
+from veridical.records import Floats
 from veridical.render.html import page
+
+TOPICS: dict[str, ModuleType] = {
+    "signals": scipy.signal,
+    "statistics": scipy.stats,
+    "clustering": sklearn.cluster,
+    "linear models": sklearn.linear_model,
+}
+PATCH = 10  # pixels a side
 
 
 def tumor() -> tuple[vd.Explanation, vd.Explanations]:
@@ -34,28 +56,70 @@ def progression() -> vd.Explanation:
     return vd.explain(model.predict, vd.Rows(train), highest)
 
 
+def paragraphs() -> tuple[list[str], list[str]]:
+    """Paragraphs of the documentation of SciPy and scikit-learn, and what they are about."""
+    texts, topics = [], []
+    for topic, module in TOPICS.items():
+        docs = [inspect.getdoc(value) or "" for name, value in sorted(vars(module).items()) if name[0] != "_"]
+        found = {" ".join(p.split()) for doc in docs for p in doc.split("\n\n")}
+        prose = sorted(p for p in found if len(p.split()) > 25 and re.match(r"[A-Z][a-z]+ [a-z]", p))
+        texts += prose
+        topics += [topic] * len(prose)
+    return texts, topics
+
+
+def topic() -> vd.Explanation:
+    """A linear model of word weights that tells what a paragraph is about: the least certain of those held out."""
+    texts, topics = paragraphs()
+    train, test, answers, _ = train_test_split(texts, topics, random_state=0, test_size=0.3)
+    model = make_pipeline(TfidfVectorizer(stop_words="english"), LogisticRegression(C=10.0)).fit(train, answers)
+    sure = model.predict_proba(test).max(axis=1)
+    return vd.explain(model.predict_proba, vd.Words(), test[abs(sure - 0.6).argmin()])
+
+
+def patches(pictures: Any) -> Floats:
+    """Mean and spread of the colors of square patches, (pictures, patches, 6)."""
+    n, height, width, _ = np.shape(pictures)
+    rows, cols = height // PATCH, width // PATCH
+    cut = np.asarray(pictures)[:, : rows * PATCH, : cols * PATCH].reshape(n, rows, PATCH, cols, PATCH, 3)
+    squares = cut.swapaxes(2, 3).reshape(n, rows * cols, PATCH * PATCH, 3).astype(np.float64)
+    return np.concatenate([squares.mean(axis=2), squares.std(axis=2)], axis=-1)
+
+
+def collage() -> vd.Explanation:
+    """A random forest on patches that tells photographs apart, shown a picture that is part cat, part coffee."""
+    photos = require("skimage.data", extra="image")
+    cat, cup = photos.chelsea(), photos.coffee()[:300, :450]
+    learned = [patches(photo[None, :, :225])[0] for photo in (cat, cup)]  # the left halves
+    names = np.repeat(["cat", "coffee"], [len(p) for p in learned])
+    forest = RandomForestClassifier(30, random_state=0, max_depth=8).fit(np.concatenate(learned), names)
+
+    def predict(pictures: Any) -> Floats:
+        found = patches(pictures)
+        chances = forest.predict_proba(found.reshape(-1, 6))
+        mean: Floats = chances.reshape(len(found), -1, 2).mean(axis=1)
+        return mean
+
+    both = np.concatenate([cat[:, 250:400], cup[:, 250:400]], axis=1)  # from the right halves
+    return vd.explain(predict, vd.Superpixels(), both, target="cat", classes=("cat", "coffee"))
+
+
 def main(path: str = "report.html") -> None:
-    """Print two explanations and write them, with fifty more, into one page."""
+    """Print explanations of table rows, a text and a picture, and write them, with fifty more, into one page."""
     why, many = tumor()
-    print("Is this tumor malignant? A random forest on 30 measurements; the least certain test patient.\n")
-    print(why)
-    print("\nHow far will the disease progress? Gradient boosting on 10 measurements.\n")
-    other = progression()
-    print(other)
+    shown: list[tuple[str, vd.Explanation | vd.Explanations]] = [
+        ("Is this tumor malignant? A random forest on 30 measurements; the least certain test patient", why),
+        ("How far will the disease progress? Gradient boosting on 10 measurements", progression()),
+        ("What is this paragraph about? A linear model of tf-idf word weights; one it is not sure of", topic()),
+        ("Cat or coffee? A random forest on patches, shown half of each", collage()),
+    ]
+    for question, explanation in shown:
+        print(f"{question}.\n\n{explanation}\n")
     report = Path(path).resolve()
-    report.write_text(
-        page(
-            "What the models go by",
-            [
-                ("Breast cancer, random forest: the least certain patient", why),
-                ("Diabetes, gradient boosting: the highest prediction", other),
-                ("Breast cancer, random forest: fifty patients", many),
-            ],
-            lead="Every weight comes with a 95 % interval, every explanation with a verdict on itself.",
-        ),
-        encoding="utf-8",
-    )
-    print(f"\nThe report, with fifty more explanations: {report}")
+    lead = "Every weight comes with a 95 % interval, every explanation with a verdict on itself."
+    sections = [*shown, ("Fifty patients, from one sample", many)]
+    report.write_text(page("What the models go by", sections, lead=lead), encoding="utf-8")
+    print(f"The report, with fifty more explanations: {report}")
 
 
 if __name__ == "__main__":
