@@ -63,9 +63,10 @@ class TensorComposer:
     @classmethod
     def of(cls, x: Any, fill: Array, labels: Any) -> TensorComposer:
         torch = require("torch", extra="torch")
-        own = np.ascontiguousarray(fill), np.ascontiguousarray(labels)
-        made = torch.as_tensor(own[0], dtype=x.dtype, device=x.device)
-        return cls(x.detach(), made, torch.as_tensor(own[1], dtype=torch.long, device=x.device))
+        other = torch.tensor(np.ascontiguousarray(fill), dtype=x.dtype, device=x.device)
+        return cls(
+            x.detach(), other, torch.tensor(np.ascontiguousarray(labels), dtype=torch.long, device=x.device)
+        )
 
     @property
     def size(self) -> int:
