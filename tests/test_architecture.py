@@ -21,6 +21,7 @@ LEVELS = (
     {"attribute"},
     {"summarize", "evaluate"},
     {"debug"},
+    {"packing"},
     {"serialize"},
     {"scale"},
     {"render"},

@@ -173,7 +173,7 @@ def test_json_is_strict_and_says_what_it_is(tmp_path: Path) -> None:
     for case in CASES:
         save(case(), tmp_path / "e.json")
         document = json.loads((tmp_path / "e.json").read_text(), parse_constant=refuse)
-        assert (document["veridical"], document["schema"]) == ("explanation", 1)
+        assert (document["veridical"], document["schema"]) == ("explanation", 2)
         assert isinstance(document["version"], str)
     save(made.mushroom(), tmp_path / "e.json")
     item = json.loads((tmp_path / "e.json").read_text())["items"][0]
@@ -276,7 +276,7 @@ def test_flipped_bits_in_parquet_never_pass_as_something_else(tmp_path: Path) ->
     ("change", "words"),
     [
         ({"veridical": "pick"}, "not written by veridical"),
-        ({"schema": 2, "version": "9.9"}, r"schema 2, written by veridical 9\.9.*upgrade"),
+        ({"schema": 3, "version": "9.9"}, r"schema 3, written by veridical 9\.9.*upgrade"),
         ({"schema": "x"}, "damaged"),
         ({"items": []}, "damaged"),
         ({"items": None}, "damaged"),
@@ -320,10 +320,10 @@ def test_foreign_files(tmp_path: Path) -> None:
 
 
 def test_newer_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.serialize.SCHEMA", 2)
+    monkeypatch.setattr("veridical.serialize.SCHEMA", 3)
     save(made.mushroom(), tmp_path / "e.parquet")
-    monkeypatch.setattr("veridical.serialize.SCHEMA", 1)
-    with pytest.raises(InputError, match=r"schema 2.*upgrade"):
+    monkeypatch.setattr("veridical.serialize.SCHEMA", 2)
+    with pytest.raises(InputError, match=r"schema 3.*upgrade"):
         load(tmp_path / "e.parquet")
 
 

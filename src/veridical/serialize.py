@@ -6,7 +6,6 @@ What was saved is what is loaded: floats bit for bit, and names that repeat are 
 from __future__ import annotations
 
 import json
-import math
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,17 +20,16 @@ import numpy as np
 import pandas as pd
 
 from veridical.errors import InputError, require
-from veridical.records import VERSION, Explanation, Explanations, Part, Verdict
+from veridical.packing import STRICT, encode, finite, pack, pack_view, unpack, unpack_view
+from veridical.records import VERSION, Explanation, Explanations, Part, Verdict, View
 
 Saved: TypeAlias = Explanation | Explanations | Verdict
 
-SCHEMA = 1  # raised when files written before can no longer be read the same way
+SCHEMA = 2  # 2 added the view; raised when an older version could not read the file the same way
 ROWS = 4096  # explanations a Parquet row group
 KINDS: dict[type, str] = {Explanation: "explanation", Explanations: "explanations", Verdict: "verdict"}
-TAGS = frozenset({"float", "tuple", "timestamp", "mapping"})
 NUMBERS = ("intercept", "prediction", "local_prediction", "fidelity", "effective_size", "top_probability")
 TEXTS = {"names": "name", "columns": "column", "relations": "relation"}  # of the parts
-STRICT = json.JSONEncoder(allow_nan=False)
 ARRAYS = ("weights", "low", "high")  # lists of numbers, one entry a part
 
 
@@ -157,58 +155,6 @@ def _record(kind: str, items: Sequence[Explanation]) -> Explanation | Explanatio
     return only
 
 
-def _pack(value: Any) -> Any:
-    """A value as strict JSON: what JSON does not know gets a tag, or becomes its str."""
-    for kind, numpy in ((bool, np.bool_), (int, np.integer), (str, np.str_)):
-        if isinstance(value, (kind, numpy)):
-            return kind(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else {"float": str(float(value))}
-    if isinstance(value, (list, tuple)):
-        packed_list = [_pack(v) for v in value]
-        return packed_list if isinstance(value, list) else {"tuple": packed_list}
-    if isinstance(value, Mapping):
-        packed = {str(k): _pack(v) for k, v in value.items()}
-        return {"mapping": packed} if TAGS & packed.keys() else packed
-    if isinstance(value, pd.Timestamp):
-        zone = {} if value.tz is None else {"zone": str(value.tz)}
-        return {"timestamp": value.isoformat(), "unit": value.unit, **zone}
-    if value is pd.NaT:
-        return {"timestamp": "NaT"}
-    return None if value is None else str(value)
-
-
-def _unpack(value: Any) -> Any:
-    """The inverse of ``_pack``."""
-    if isinstance(value, list):
-        return [_unpack(v) for v in value]
-    if not isinstance(value, dict):
-        return value
-    if "float" in value:
-        return float(value["float"])
-    if "tuple" in value:
-        return tuple(_unpack(v) for v in value["tuple"])
-    if "timestamp" in value:
-        moment: Any = pd.Timestamp(value["timestamp"])
-        moment = moment.as_unit(value["unit"]) if "unit" in value else moment
-        return moment.tz_convert(value["zone"]) if "zone" in value else moment
-    return {k: _unpack(v) for k, v in value.get("mapping", value).items()}
-
-
-def _text(value: Any) -> str:
-    """``_pack`` as text; the common cases are quick, for there may be millions."""
-    if type(value) is float and math.isfinite(value):
-        return repr(value)
-    if type(value) is tuple and {type(v) for v in value} == {float} and math.isfinite(sum(value)):
-        return f'{{"tuple": {list(value)!r}}}'
-    return STRICT.encode(value if type(value) is str else _pack(value))
-
-
-def _finite(value: Any) -> Any:
-    """A number for strict JSON: nan, inf and -inf become text."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def _judgment(v: Verdict) -> dict[str, Any]:
     numbers = {"observed": float(v.observed), "expected": float(v.expected)}
     return {"passed": bool(v.passed), **numbers, "sentence": v.sentence}
@@ -217,7 +163,7 @@ def _judgment(v: Verdict) -> dict[str, Any]:
 def _facts(e: Explanation) -> dict[str, Any]:
     """All but parts and recipe; the verdict's fields stand among the others."""
     return {
-        "target": _pack(e.target),
+        "target": pack(e.target),
         **{name: float(getattr(e, name)) for name in NUMBERS},
         "n_calls": int(e.n_calls),
         "top_k": int(e.top_k),
@@ -247,12 +193,12 @@ class _Pool:
     def part(self, name: str, column: str, relation: str, value: str) -> Part:
         key = (name, column, relation, value)
         if key not in self._parts:
-            self._parts[key] = Part(*self.texts(key[:3]), _unpack(json.loads(value)))  # type: ignore[call-arg]
+            self._parts[key] = Part(*self.texts(key[:3]), unpack(json.loads(value)))  # type: ignore[call-arg]
         return self._parts[key]
 
     def recipe(self, text: str) -> Mapping[str, Any]:
         if text not in self._recipes:
-            self._recipes[text] = MappingProxyType(_unpack(json.loads(text)))
+            self._recipes[text] = MappingProxyType(unpack(json.loads(text)))
         return self._recipes[text]
 
     def verdict(self, body: Mapping[str, Any]) -> Verdict:
@@ -276,7 +222,15 @@ class _Pool:
             recipe=self.recipe(facts["recipe"]),
             notes=self.texts(facts["notes"]),
             path=self.texts(facts["path"]),
+            view=_view(facts.get("view")),
         )
+
+
+def _view(packed: Any) -> View | None:
+    view = unpack_view(packed)
+    if not isinstance(view, View | None):
+        raise TypeError(f"a view was wanted, {type(view).__name__} came")
+    return view
 
 
 def _write_json(record: Saved, stream: BinaryIO) -> None:
@@ -285,7 +239,7 @@ def _write_json(record: Saved, stream: BinaryIO) -> None:
     stream.write(json.dumps(_head(record))[:-1].encode() + b', "items": [')
     for i, item in enumerate(items):
         body = _judgment(item) if isinstance(item, Verdict) else _body(item)
-        line = STRICT.encode({key: _finite(value) for key, value in body.items()})
+        line = STRICT.encode({key: finite(value) for key, value in body.items()})
         stream.write((",\n" if i else "\n").encode() + line.encode())
     stream.write(b"\n]}\n")
 
@@ -295,9 +249,10 @@ def _body(e: Explanation) -> dict[str, Any]:
     return {
         **_facts(e),
         **{key: [getattr(p, name) for p in e.parts] for key, name in TEXTS.items()},
-        "values": [_pack(p.value) for p in e.parts],
-        **{key: [_finite(v) for v in array.tolist()] for key, array in zip(ARRAYS, arrays, strict=True)},
-        "recipe": _pack(e.recipe),
+        "values": [pack(p.value) for p in e.parts],
+        **{key: [finite(v) for v in array.tolist()] for key, array in zip(ARRAYS, arrays, strict=True)},
+        "recipe": pack(e.recipe),
+        "view": pack_view(e.view),
     }
 
 
@@ -337,7 +292,7 @@ def _schema(pa: Any) -> Any:
     types = {"target": text, "target_is_index": pa.bool_(), **dict.fromkeys(NUMBERS, number)}
     types |= {"n_calls": whole, "top_k": whole, "passed": pa.bool_(), "observed": number}
     types |= {"expected": number, "sentence": text, "unsettled": pa.list_(texts), "notes": texts}
-    types |= {"path": texts, "recipe": text, **dict.fromkeys([*TEXTS, "values"], texts)}
+    types |= {"path": texts, "recipe": text, "view": text, **dict.fromkeys([*TEXTS, "values"], texts)}
     return pa.schema(list((types | dict.fromkeys(ARRAYS, pa.list_(number))).items()))
 
 
@@ -351,9 +306,10 @@ def _columns(items: Sequence[Explanation]) -> dict[str, Any]:
         **{key: [row[key] for row in rows] for key in rows[0]},
         "target": [str(row["target"]) for row in rows],
         "target_is_index": [isinstance(row["target"], int) for row in rows],
-        "recipe": [_text(e.recipe) for e in items],
+        "recipe": [encode(e.recipe) for e in items],
+        "view": [None if e.view is None else STRICT.encode(pack_view(e.view)) for e in items],
         **{key: (offsets, [getattr(p, name) for p in parts]) for key, name in TEXTS.items()},
-        "values": (offsets, [_text(p.value) for p in parts]),
+        "values": (offsets, [encode(p.value) for p in parts]),
         "weights": (offsets, np.concatenate([e.weights for e in items])),
         "low": (offsets, intervals[:, 0]),
         "high": (offsets, intervals[:, 1]),
@@ -394,6 +350,7 @@ def _from_table(table: Any, pool: _Pool) -> Iterator[Explanation]:
     rows = table.drop_columns([*lists]).to_pylist()
     for row, (start, stop) in zip(rows, pairwise(offsets.tolist()), strict=True):
         row["target"] = int(row["target"]) if row["target_is_index"] else row["target"]
+        row["view"] = json.loads(row.get("view") or "null")
         row["parts"] = tuple(parts[start:stop])
         row["weights"], row["intervals"] = weights[start:stop], intervals[start:stop]
         yield pool.explanation(row)
