@@ -117,7 +117,7 @@ def test_the_page_stands_alone_and_is_small() -> None:
     markup = html.page("A title", [("First", made.mushroom())], "A lead.")
     page = Reader(markup)
     assert markup.startswith("<!DOCTYPE html>")
-    assert ("meta", "content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+    assert ("meta", "content", html.POLICY) in page.attributes
     assert ("meta", "charset", "utf-8") in page.attributes
     for text in ("A title", "First", "A lead."):
         assert text in page.texts

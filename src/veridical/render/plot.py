@@ -9,7 +9,7 @@ import numpy as np
 
 from veridical.errors import require
 from veridical.records import Explanation
-from veridical.render.terminal import measured, number, plain, ranked, shorten, unmeasured_words
+from veridical.render.words import measured, number, plain, ranked, shorten, unmeasured_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,38 +1,33 @@
-"""Explanations as plain text, and the words and numbers that all pictures share."""
+"""Explanations as plain text."""
 
 from __future__ import annotations
 
-import math
 import sys
 import textwrap
 import time
-import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TypeVar
 
 import numpy as np
-import pandas as pd
 
-from veridical.records import Explanation, Explanations, Floats
+from veridical.records import Explanation, Explanations
+from veridical.render.words import (
+    cells,
+    decimals,
+    digest,
+    evidence,
+    measured,
+    number,
+    percent,
+    plain,
+    ranked,
+    shorten,
+)
 
 T = TypeVar("T")
 
 PATIENCE = 1.0  # seconds of work before progress shows itself
-JOINERS = frozenset("\u200c\u200d")  # invisible, but Persian and emoji cannot do without
-
-
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """Many explanations in a few numbers."""
-
-    n_items: int
-    targets: tuple[tuple[str, int], ...]  # most frequent first
-    fidelity: float  # median
-    passed: float  # share of the verdicts
-    top: tuple[tuple[str, float, int], ...]  # part, mean |weight| over all items, items it counts in
 
 
 def picture(explanation: Explanation, k: int = 10, width: int = 80) -> str:
@@ -96,122 +91,6 @@ def progress(iterable: Iterable[T], total: int | None = None) -> Iterator[T]:
             sys.stderr.flush()
 
 
-def plain(text: object, limit: int = 200) -> str:
-    """Foreign text on one line: cut to ``limit``, control and direction characters made harmless."""
-    head = str(text)[: limit + 1]
-    safe = "".join(_harmless(c) for c in head)
-    return safe if len(safe) <= limit else safe[: limit - 1] + "…"
-
-
-def number(value: float) -> str:
-    """Four digits of a number, or a word."""
-    return f"{value:.4g}" if math.isfinite(value) else "unknown"
-
-
-def percent(share: float) -> str:
-    """A share as a whole percentage that is 0 or 100 only when it is exactly so."""
-    if not math.isfinite(share):
-        return "unknown"
-    rounded = round(100 * share)
-    if rounded == 100 and share < 1:
-        return "> 99 %"
-    return "< 1 %" if rounded == 0 and share > 0 else f"{rounded} %"
-
-
-def decimals(values: Iterable[float]) -> Callable[[float], str]:
-    """How to write signed numbers, so that the largest gets three significant digits."""
-    largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
-    power = math.floor(math.log10(largest)) if largest > 0 else 0
-    form = "+.2e" if not -4 <= power <= 6 else f"+.{max(2 - power, 0)}f"
-
-    def show(value: float) -> str:
-        text = format(value, form)
-        return " " + text[1:] if float(text) == 0 else text
-
-    return show
-
-
-def ranked(explanation: Explanation, k: int) -> list[int]:
-    """Where the k heaviest parts are; a weight of zero is never among them."""
-    size = np.abs(explanation.weights)
-    order = np.argsort(-size, kind="stable")
-    return [int(j) for j in order if 0 < size[j] < math.inf][: max(k, 0)]
-
-
-def measured(explanation: Explanation) -> list[bool]:
-    """False where an interval is infinite: the samples say nothing about the part."""
-    finite = np.isfinite(explanation.intervals)
-    return [bool(low and high) for low, high in finite]
-
-
-def fidelity_words(fidelity: float) -> str:
-    """Fidelity as a sentence without a subject."""
-    if not math.isfinite(fidelity):
-        return "how well it agrees with the model was not measured"
-    if fidelity <= 0:
-        return f"explains nothing of what the model does here (held-out R² {fidelity:.2f})"
-    return f"explains {percent(fidelity)} of what the model does here (held-out R²)"
-
-
-def unmeasured_words(explanation: Explanation) -> str:
-    """Which parts were not measured, or nothing."""
-    names = [p.name for p, ok in zip(explanation.parts, measured(explanation), strict=True) if not ok]
-    return f"not measured, the samples hardly vary them: {listing(names)}" if names else ""
-
-
-def unsettled_words(explanation: Explanation) -> str:
-    """Which parts of the top may change places, or nothing."""
-    groups = [listing(group, " ~ ") for group in explanation.unsettled[:5]]
-    return f"order not settled: {'; '.join(groups)}" if groups else ""
-
-
-def top_words(explanation: Explanation) -> str:
-    """How sure it is that the top parts are the right ones."""
-    return f"the top {explanation.top_k} are the right ones with probability"
-
-
-def listing(names: Sequence[str], joint: str = ", ") -> str:
-    """The first few names, and how many more there are."""
-    shown = joint.join(plain(name, 60) for name in names[:6])
-    return f"{shown} and {len(names) - 6} more" if len(names) > 6 else shown
-
-
-def evidence(explanation: Explanation) -> list[str]:
-    """What the explanation rests on, one fact a line."""
-    e = explanation
-    probability = f"{top_words(e)} {percent(e.top_probability)}" if math.isfinite(e.top_probability) else ""
-    calls = f"effective sample size {e.effective_size:,.0f}, the model was asked about {e.n_calls:,} rows"
-    route = "path: " + " → ".join(plain(step, 80) for step in e.path[:20]) if e.path else ""
-    words = [fidelity_words(e.fidelity), probability, unsettled_words(e), unmeasured_words(e), calls, route]
-    return [line for line in words if line]
-
-
-def digest(explanations: Explanations) -> Digest:
-    """The numbers that a list of explanations is introduced with."""
-    items = explanations.items
-    if not items:
-        return Digest(0, (), math.nan, math.nan, ())
-    fidelity = np.array([e.fidelity for e in items])
-    known = fidelity[np.isfinite(fidelity)]
-    names = list(chain.from_iterable((p.name for p in e.parts) for e in items))
-    sizes = np.nan_to_num(np.abs(np.concatenate([e.weights for e in items])), posinf=0.0)
-    return Digest(
-        len(items),
-        tuple(Counter(str(e.target) for e in items).most_common()),
-        float(np.median(known)) if known.size else math.nan,
-        float(np.mean([e.verdict.passed for e in items])),
-        _heaviest(names, sizes, len(items)),
-    )
-
-
-def _heaviest(names: list[str], sizes: Floats, n_items: int) -> tuple[tuple[str, float, int], ...]:
-    codes, unique = pd.factorize(np.array(names, dtype=object))
-    sums = np.bincount(codes, weights=sizes, minlength=len(unique))
-    counts = np.bincount(codes[sizes > 0], minlength=len(unique))
-    order = [j for j in np.argsort(-sums, kind="stable")[:8] if sums[j] > 0]
-    return tuple((str(unique[j]), float(sums[j] / n_items), int(counts[j])) for j in order)
-
-
 def _chart(e: Explanation, chosen: Sequence[int], width: int) -> list[str]:
     """One line a part: name, bar around a common zero, weight, 95 % interval."""
     show, ends, known = decimals(e.weights[list(chosen)]), e.intervals, measured(e)
@@ -236,23 +115,6 @@ def _solid(length: float) -> str:
     return "█" * (halves // 2) + "▌" * (halves % 2)
 
 
-def cells(text: str) -> int:
-    """How many columns of a terminal the text takes."""
-    return sum(
-        0 if unicodedata.combining(c) or c in JOINERS else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
-
-
-def shorten(text: str, limit: int) -> str:
-    """The text, or as much of it as fits into ``limit`` columns of a terminal."""
-    if cells(text) <= limit:
-        return text
-    while cells(text) > limit - 1:
-        text = text[:-1]
-    return text + "…"
-
-
 def _column(names: Sequence[str], limit: int) -> list[str]:
     """Names cut and padded to one width."""
     short = [shorten(name, limit) for name in names]
@@ -264,12 +126,6 @@ def _wrap(line: str, width: int) -> list[str]:
     if line.startswith("  ") or len(line) <= width:
         return [line.rstrip()]
     return textwrap.wrap(line, width, subsequent_indent="    ", break_on_hyphens=False)
-
-
-def _harmless(c: str) -> str:
-    if c in "\t\n\r\v\f\x85\u2028\u2029":
-        return " "
-    return "\ufffd" if unicodedata.category(c) in {"Cc", "Cf", "Cs"} and c not in JOINERS else c
 
 
 def _watched() -> bool:

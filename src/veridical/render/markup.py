@@ -1,0 +1,52 @@
+"""How markup is made: ``tag`` and ``text`` escape whatever they are given.
+
+A type of its own tells markup from text, so that a type checker refuses text that was not escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Mapping
+from typing import NewType
+
+from veridical.render.words import harmless, plain
+
+Markup = NewType("Markup", str)
+
+SPACES = frozenset("\t\n\u00ad\u200b\u2060\ufeff")  # harmless in a text, and part of how it is set
+VOID = frozenset({"image", "path", "rect", "use"})
+NONE = Markup("")
+
+
+def escape(text: object, limit: int = 100) -> Markup:
+    """Foreign text on one line, cut to ``limit``, made fit for markup."""
+    return Markup(html.escape(plain(text, limit), quote=True))
+
+
+def whole(text: str) -> Markup:
+    """Foreign text made fit for markup, with its line breaks and never cut."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    safe = lines if lines.isprintable() else "".join(c if c in SPACES else harmless(c) for c in lines)
+    return Markup(html.escape(safe, quote=True))
+
+
+def tag(name: str, attributes: Mapping[str, object], *inner: Markup) -> Markup:
+    """An element; the values of its attributes are escaped, its content is markup already."""
+    written = "".join(f' {key}="{escape(value, 10_000_000)}"' for key, value in attributes.items())
+    return Markup(
+        f"<{name}{written}/>" if name in VOID and not inner else f"<{name}{written}>{''.join(inner)}</{name}>"
+    )
+
+
+def join(*parts: Markup) -> Markup:
+    return Markup("".join(parts))
+
+
+def data_uri(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def minus(text: str) -> str:
+    """Numbers with a true minus sign."""
+    return text.replace("-", "−")

@@ -1,0 +1,152 @@
+"""Arrays as PNG, regions as outlines: what pictures are drawn from, without any imaging package."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import ndimage
+
+from veridical.records import Floats
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Labels: TypeAlias = npt.NDArray[np.int64]  # whole numbers; below zero: no part
+MAGMA = (
+    (0, 0, 4),
+    (20, 14, 54),
+    (59, 15, 112),
+    (100, 26, 128),
+    (140, 41, 129),
+    (183, 55, 121),
+    (222, 73, 104),
+    (247, 112, 92),
+    (254, 159, 109),
+    (254, 207, 146),
+    (252, 253, 191),
+)  # fmt: skip - lightness rises evenly
+
+
+def png(pixels: Bytes, palette: Bytes | None = None) -> bytes:
+    """Pixels (h, w, 3), or numbers of colors (h, w) with their palette (n, 3), as a PNG file."""
+    h, w = pixels.shape[:2]
+    rows = np.ascontiguousarray(pixels).reshape(h, -1)
+    lines = np.pad(rows, ((0, 0), (1, 0))) if palette is not None else _filtered(rows)
+    colors = b"" if palette is None else _chunk(b"PLTE", palette.astype(np.uint8).tobytes())
+    head = struct.pack(">2I5B", w, h, 8, 2 if palette is None else 3, 0, 0, 0)
+    body = _chunk(b"IDAT", zlib.compress(lines.tobytes(), 9))
+    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", head) + colors + body + _chunk(b"IEND", b"")
+
+
+def heat() -> Bytes:
+    """256 colors from dark to light, ordered to every eye and in gray."""
+    anchors = np.array(MAGMA, dtype=float)
+    at = np.linspace(0, len(anchors) - 1, 256)
+    return np.stack([np.interp(at, range(len(anchors)), c) for c in anchors.T], axis=1).round().astype(np.uint8)
+
+
+def shrink(pixels: Bytes, h: int, w: int) -> Bytes:
+    """Means over blocks, so that (h, w) are left."""
+    sums: npt.NDArray[np.float64] = pixels.astype(np.float64)
+    for axis, n in ((0, h), (1, w)):
+        edges = np.linspace(0, sums.shape[axis], n + 1).round().astype(int)
+        counts = np.diff(edges).reshape([-1 if i == axis else 1 for i in range(sums.ndim)])
+        sums = np.add.reduceat(sums, edges[:-1], axis=axis) / counts
+    return np.asarray(sums.round(), dtype=np.uint8)
+
+
+def sample(labels: Labels, h: int, w: int) -> Labels:
+    """The label in the middle of every block, so that (h, w) are left."""
+    rows, cols = (
+        ((np.arange(n) + 0.5) * size / n).astype(int) for n, size in zip((h, w), labels.shape, strict=True)
+    )
+    return np.asarray(labels[rows[:, None], cols])
+
+
+def outline(mask: npt.NDArray[np.bool_]) -> str:
+    """The border of a region as SVG path data, along the edges of its pixels."""
+    padded = np.pad(mask.astype(np.int8), 1)
+    steps: dict[bool, dict[tuple[int, int], list[int]]] = {True: {}, False: {}}  # from a corner, along x or not
+    for row, start, stop, sign in _runs(np.diff(padded, axis=0)[:, 1:-1]):
+        first, last = (start, stop) if sign > 0 else (stop, start)
+        steps[True].setdefault((first, row), []).append(last)
+    for col, start, stop, sign in _runs(np.diff(padded, axis=1)[1:-1].T):
+        first, last = (start, stop) if sign < 0 else (stop, start)
+        steps[False].setdefault((col, first), []).append(last)
+    path = []
+    while steps[True]:
+        x, y = next(iter(steps[True]))
+        path.append(f"M{x} {y}")
+        across, here = True, (x, y)
+        while here in steps[across]:
+            ends = steps[across][here]
+            end = ends.pop()
+            if not ends:
+                del steps[across][here]
+            path.append(f"h{end - here[0]}" if across else f"v{end - here[1]}")
+            here = (end, here[1]) if across else (here[0], end)
+            across = not across
+        path.append("z")
+    return "".join(path)
+
+
+def borders(labels: Labels) -> str:
+    """All lines between different labels as SVG path data."""
+    across = ((row + 1, start, stop) for row, start, stop, _ in _runs(np.diff(labels, axis=0) != 0))
+    down = ((col + 1, start, stop) for col, start, stop, _ in _runs((np.diff(labels, axis=1) != 0).T))
+    lines = [f"M{start} {row}h{stop - start}" for row, start, stop in across]
+    return "".join([*lines, *(f"M{col} {start}v{stop - start}" for col, start, stop in down)])
+
+
+def inside(mask: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """The point (x, y) deepest in a region: where its name is put."""
+    depth = ndimage.distance_transform_edt(np.pad(mask, 1))[1:-1, 1:-1]
+    deepest = np.argwhere(depth >= depth.max() - 0.5)
+    middle = deepest.mean(axis=0)
+    y, x = deepest[np.abs(deepest - middle).sum(axis=1).argmin()]
+    return float(x) + 0.5, float(y) + 0.5
+
+
+def envelope(values: Floats, n: int) -> tuple[Floats, Floats]:
+    """The least and greatest of at most n blocks of values (t,); nan where a block has none."""
+    edges = np.linspace(0, len(values), min(n, len(values)) + 1).round().astype(int)[:-1]
+    if not len(edges):
+        return np.empty(0), np.empty(0)
+    return np.fmin.reduceat(values, edges), np.fmax.reduceat(values, edges)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def _filtered(rows: Bytes) -> Bytes:
+    """Each row by the one of PNG's five filters that leaves the smallest numbers."""
+    now = rows.astype(np.int16)
+    left, up = np.zeros_like(now), np.zeros_like(now)
+    left[:, 3:], up[1:] = now[:, :-3], now[:-1]
+    corner = np.zeros_like(now)
+    corner[1:, 3:] = now[:-1, :-3]
+    guess = left + up - corner
+    away = [np.abs(guess - near) for near in (left, up, corner)]
+    paeth = np.where((away[0] <= away[1]) & (away[0] <= away[2]), left, np.where(away[1] <= away[2], up, corner))
+    tried = np.stack([now - p for p in (np.zeros_like(now), left, up, (left + up) // 2, paeth)]).astype(np.uint8)
+    cost = np.abs(tried.view(np.int8).astype(np.int32)).sum(axis=2)
+    best = cost.argmin(axis=0)
+    chosen = tried[best, np.arange(len(rows))]
+    return np.concatenate([best[:, None].astype(np.uint8), chosen], axis=1)
+
+
+def _runs(signs: npt.NDArray[Any]) -> list[tuple[int, int, int, int]]:
+    """(line, start, stop, sign) of each stretch of one nonzero sign along a line."""
+    lines, n = signs.shape
+    wide = np.zeros((lines, n + 2), dtype=np.int8)
+    wide[:, 1:-1] = signs
+    changes = np.diff(wide, axis=1) != 0
+    line, at = np.nonzero(changes)
+    value = wide[line, at + 1]
+    found = []
+    for i in np.flatnonzero(value):
+        found.append((int(line[i]), int(at[i]), int(at[i + 1]), int(value[i])))
+    return found

@@ -1,0 +1,84 @@
+"""Parts made audible: the recording with only some of its parts kept, as WAV."""
+
+from __future__ import annotations
+
+import io
+import wave
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import signal
+
+from veridical.records import Floats
+
+Samples: TypeAlias = npt.NDArray[np.int16]
+MOST = 160_000  # samples of one player: ten seconds at 16 kHz
+LEAST_RATE = 8_000  # a long recording is played at a lower rate, but not below this; then only its beginning
+FADE = 0.005  # seconds, so that a cut does not click
+
+
+def kept(data: Mapping[str, Any], parts: Sequence[int]) -> Samples:
+    """The recording of a view with only these parts left: stems added up, slices cut, tiles filtered."""
+    samples, rate = np.asarray(data["samples"], dtype=np.float64), float(data["rate"])
+    chosen = np.asarray(parts, dtype=int)
+    if data.get("stems") is not None:
+        return _whole(np.asarray(data["stems"], dtype=np.float64)[chosen].sum(axis=0))
+    bounds = np.asarray(data["bounds"], dtype=np.float64)[chosen]
+    top = rate / 2
+    if np.all((bounds[:, 2] <= 0) & (bounds[:, 3] >= top) | ~np.isfinite(bounds[:, 2:]).all(axis=1)):
+        return _whole(samples * _gate(bounds[:, :2] * rate, len(samples), rate))
+    return _whole(_filtered(samples, rate, bounds))
+
+
+def wav(samples: Samples, rate: float) -> bytes:
+    """A WAV file of one channel."""
+    stream = io.BytesIO()
+    with wave.open(stream, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(max(round(rate), 1))
+        file.writeframes(np.ascontiguousarray(samples, dtype="<i2").tobytes())
+    return stream.getvalue()
+
+
+def playable(samples: Samples, rate: float) -> tuple[Samples, float]:
+    """The recording, small enough for a page: at a lower rate first, cut only then."""
+    factor = min(-(-len(samples) // MOST), max(int(rate // LEAST_RATE), 1))
+    if factor > 1:
+        samples, rate = _whole(signal.resample_poly(samples.astype(np.float64), 1, factor)), rate / factor
+    return samples[:MOST], rate
+
+
+def _filtered(samples: Floats, rate: float, bounds: Floats) -> Floats:
+    """The short-time Fourier transform, masked: what lies inside any of the bounds stays."""
+    window = min(2 ** round(np.log2(max(rate * 0.04, 16))), len(samples))
+    overlap = window - max(window // 4, 1)
+    hertz, seconds, levels = signal.stft(samples, rate, nperseg=window, noverlap=overlap)
+    mask = np.zeros(levels.shape, dtype=bool)
+    for start, stop, low, high in bounds:
+        end = np.inf if stop >= len(samples) / rate - 1e-9 else stop
+        above = np.inf if high >= rate / 2 - 1e-9 else high
+        mask |= np.outer((hertz >= low) & (hertz < above), (seconds >= start) & (seconds < end))
+    _, back = signal.istft(levels * mask, rate, nperseg=window, noverlap=overlap)
+    return np.asarray(np.pad(back, (0, max(len(samples) - len(back), 0)))[: len(samples)], dtype=np.float64)
+
+
+def _gate(spans: Floats, n: int, rate: float) -> Floats:
+    """1 inside the spans (m, 2), given in samples; 0 outside; short ramps between."""
+    gate = np.zeros(n)
+    for start, stop in spans.round().astype(int):
+        gate[max(start, 0) : max(stop, 0)] = 1
+    fade = min(round(FADE * rate), n // 4)
+    ramp = np.minimum(np.arange(n) + 1, fade) / max(fade, 1)
+    for edge in np.flatnonzero(np.diff(gate)) + 1:
+        if gate[edge]:
+            gate[edge : edge + fade] *= ramp[: len(gate[edge : edge + fade])]
+        else:
+            gate[max(edge - fade, 0) : edge] *= ramp[: min(fade, edge)][::-1]
+    return gate
+
+
+def _whole(samples: Floats) -> Samples:
+    return np.asarray(np.clip(samples.round(), -32768, 32767), dtype=np.int16)

@@ -1,0 +1,158 @@
+"""The style sheets: one for every explanation, one for views, one for whole pages."""
+
+STYLE = """
+.vd{--vd-up:#2f7fc1;--vd-down:#d9730d;--vd-yes:#0f8a6d;--vd-no:#cf3a63;--vd-line:rgba(128,128,128,.28);
+--vd-tint:rgba(128,128,128,.09);color:var(--jp-content-font-color1,var(--vscode-editor-foreground,inherit));
+font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
+max-width:860px;font-variant-numeric:tabular-nums;text-align:left;overflow-wrap:anywhere}
+.vd *{box-sizing:border-box}
+.vd p,.vd h3,.vd dl,.vd dd,.vd dt,.vd ol,.vd ul{margin:0;padding:0}
+.vd .vd-say{display:flex;flex-wrap:wrap;align-items:baseline;gap:.15em 1.6em;margin:0 0 .9em}
+.vd h3{font-size:1.2em;font-weight:650;line-height:1.3;letter-spacing:-.01em}
+.vd .vd-say span{opacity:.75}
+.vd .vd-say b{font-weight:650}
+.vd .vd-verdict{display:flex;gap:.85em;align-items:flex-start;padding:.8em 1em;margin:0 0 1.2em;
+border:1px solid;border-left-width:5px;border-radius:8px}
+.vd .vd-verdict.vd-yes{border-color:var(--vd-yes);background:rgba(15,138,109,.1)}
+.vd .vd-verdict.vd-no{border-color:var(--vd-no);background:rgba(207,58,99,.1)}
+.vd .vd-mark{flex:none;width:1.55em;height:1.55em;margin-top:.05em;border-radius:50%;color:#fff;
+font-weight:700;line-height:1.55em;text-align:center}
+.vd .vd-yes .vd-mark{background:var(--vd-yes)}
+.vd .vd-no .vd-mark{background:var(--vd-no)}
+.vd .vd-verdict strong{display:block;font-weight:650}
+.vd table{width:100%;margin:0;border-collapse:collapse;table-layout:fixed;font-size:1em;border:0}
+.vd thead th{font-size:.8em;font-weight:500;opacity:.7;padding:0 0 .35em}
+.vd thead tr{border:0}
+.vd tbody tr,.vd tbody tr:nth-child(n),.vd tbody tr:hover{background:none;border:0;
+border-top:1px solid var(--vd-line)}
+.vd th,.vd td{border:0;padding:0;text-align:left;vertical-align:middle;white-space:normal;max-width:none;
+color:inherit;background:none}
+.vd tbody th{font-weight:450;padding:.35em 1em .35em 0}
+.vd .vd-w,.vd .vd-i{text-align:right;white-space:nowrap}
+.vd td.vd-w{font-weight:600}
+.vd .vd-i{opacity:.75;font-size:.87em}
+.vd col.vd-cn{width:32%}.vd col.vd-cw{width:5.6em}.vd col.vd-ci{width:10.8em}
+.vd svg{display:block;width:100%;height:32px;overflow:visible}
+.vd .vd-axis{stroke:currentColor;stroke-opacity:.45}
+.vd .vd-whisk{stroke:currentColor;stroke-width:1.6;fill:none}
+.vd svg *{vector-effect:non-scaling-stroke}
+.vd .vd-up{fill:var(--vd-up)}.vd .vd-down{fill:var(--vd-down)}
+.vd .vd-key{display:flex;flex-wrap:wrap;gap:.2em 1.4em;margin:.7em 0 1.3em;font-size:.84em}
+.vd .vd-key i{display:inline-block;width:.8em;height:.8em;margin-right:.45em;border-radius:2px}
+.vd dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:1em 1.6em;
+padding:.95em 1.1em;background:var(--vd-tint);border-radius:8px}
+.vd dt{font-size:.8em;font-weight:500;opacity:.75}
+.vd dd{font-size:1.12em;font-weight:600;line-height:1.35}
+.vd dd small{display:block;font-size:.74em;font-weight:400;opacity:.8}
+.vd dl+table{margin:1.6em 0 0}
+.vd .vd-notes{list-style:none;margin:1.3em 0 0;padding-left:1em;font-size:.9em;
+border-left:2px solid var(--vd-line)}
+.vd .vd-notes li{margin:.35em 0}
+.vd .vd-path{display:flex;flex-wrap:wrap;gap:.4em;list-style:none;margin:.35em 0 0}
+.vd .vd-path li{margin:0;padding:.1em .65em;border:1px solid var(--vd-line);border-radius:99px}
+.vd details{border-top:1px solid var(--vd-line)}
+.vd details>div{padding:.7em 0 2em}
+.vd summary{cursor:pointer;padding:.6em .2em}
+.vd summary .vd-mark{display:inline-block;width:1.35em;height:1.35em;line-height:1.35em;margin:0 .6em 0 .3em;
+font-size:.82em}
+.vd summary small{opacity:.75;margin-left:.7em;font-size:.87em}
+.vd .vd-list{margin:1.6em 0 0}
+@media(max-width:620px){.vd thead{display:none}.vd table,.vd tbody{display:block}
+.vd tbody tr{display:grid;grid-template-columns:1fr auto;padding:.45em 0}
+.vd tbody th{padding:0 .8em 0 0}.vd .vd-b{grid-column:1/3;grid-row:2}
+.vd .vd-i{grid-column:1/3;grid-row:3}.vd svg{height:24px}.vd colgroup{display:none}}
+@media print{.vd{max-width:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.vd tr,.vd .vd-verdict,.vd dl{break-inside:avoid}}
+"""
+VIEW_STYLE = """
+.vd{--vd-up-deep:#1d5d97;--vd-down-deep:#a34a00;--vd-up-rgb:47,127,193;--vd-down-rgb:217,115,13}
+.vd .vd-view{margin:0 0 1.2em}
+.vd figure{margin:0;min-width:0}
+.vd figcaption{margin:0 0 .3em;font-size:.82em;opacity:.75}
+.vd .vd-view>figure+figure,.vd .vd-one>figure+figure{margin-top:.7em}
+.vd .vd-pair,.vd .vd-strip{display:flex;flex-wrap:wrap;gap:1em 1.2em;align-items:flex-start}
+.vd .vd-stage{display:grid;grid-template-columns:minmax(0,var(--w,1fr));justify-content:start}
+.vd .vd-ruled{grid-template-columns:3em minmax(0,1fr);justify-content:stretch}
+.vd .vd-wide{justify-content:stretch}
+.vd .vd-strip .vd-stage+.vd-stage{margin-top:.4em}
+.vd .vd-plot{position:relative;width:var(--w,100%);max-width:100%;aspect-ratio:var(--r);height:var(--h,auto);
+background:var(--vd-tint);border-radius:3px}
+.vd .vd-plot>svg{position:absolute;left:0;top:0;width:100%;height:100%;overflow:hidden;border-radius:3px}
+.vd .vd-sharp{image-rendering:pixelated}
+.vd .vd-light{filter:grayscale(1) invert(1) contrast(.8) brightness(1.12)}
+.vd .vd-gray{filter:grayscale(1) contrast(.7) brightness(1.1)}
+.vd .vd-borders{fill:none;stroke:#fff;stroke-opacity:.5;stroke-width:.8}
+.vd .vd-part{fill-opacity:calc(.08 + .5*var(--s));stroke-width:1.6;stroke-opacity:calc(.35 + .65*var(--s))}
+.vd .vd-part.vd-up{stroke:var(--vd-up-deep)}
+.vd .vd-part.vd-down{stroke:var(--vd-down-deep);stroke-dasharray:5 3}
+.vd .vd-part.vd-unsure{stroke:none}
+.vd .vd-part:hover{fill-opacity:calc(.25 + .5*var(--s));stroke-opacity:1}
+.vd .vd-line{fill:none;stroke:currentColor;stroke-width:1.4;stroke-linejoin:round;stroke-linecap:round}
+.vd .vd-area{fill:currentColor;fill-opacity:.75;pointer-events:none}
+.vd .vd-line{pointer-events:none}
+.vd .vd-badge{display:inline-block;min-width:1.5em;height:1.5em;padding:0 .3em;border-radius:.75em;color:#fff;
+background:var(--vd-up-deep);font-size:.74em;font-weight:700;line-height:1.5em;text-align:center;
+margin-right:.7em;vertical-align:.1em}
+.vd .vd-badge.vd-down{background:var(--vd-down-deep)}
+.vd .vd-badge.vd-unsure{background:#fff;color:var(--vd-up-deep);box-shadow:inset 0 0 0 1.5px currentColor}
+.vd .vd-badge.vd-down.vd-unsure{color:var(--vd-down-deep)}
+.vd .vd-plot>.vd-badge{position:absolute;margin:-.75em 0 0 -.75em;cursor:default}
+.vd .vd-plot>.vd-badge:not(.vd-unsure){box-shadow:0 0 0 1.5px #fff}
+.vd [data-tip]{position:relative}
+.vd .vd-plot>[data-tip]{position:absolute}
+.vd [data-tip]:hover::after,.vd [data-tip]:focus::after{content:attr(data-tip);position:absolute;z-index:9;left:0;
+top:calc(100% + 5px);width:max-content;max-width:230px;padding:.45em .7em;border-radius:6px;background:#1d2126;
+color:#fff;font:500 12px/1.4 system-ui,sans-serif;text-align:left;white-space:normal;
+box-shadow:0 2px 10px rgba(0,0,0,.35);pointer-events:none}
+.vd .vd-flip[data-tip]::after{left:auto!important;right:0}
+.vd .vd-rise[data-tip]::after{top:auto!important;bottom:calc(100% + 5px)}
+.vd [data-tip]:focus-visible,.vd .vd-text:focus-visible{outline:2.5px solid currentColor;outline-offset:2px}
+.vd .vd-badge:hover,.vd .vd-badge:focus{z-index:8}
+.vd .vd-y,.vd .vd-x{position:relative;font-size:.74em;opacity:.8;white-space:nowrap}
+.vd .vd-ruled>.vd-x{grid-column:2}
+.vd .vd-x{height:2em}
+.vd .vd-y span{position:absolute;right:.6em;transform:translateY(-50%)}
+.vd .vd-x span{position:absolute;top:.25em;transform:translateX(-50%)}
+.vd .vd-text{max-height:27em;overflow:auto;padding:.9em 1.1em;border:1px solid var(--vd-line);border-radius:8px;
+white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate;line-height:1.75}
+.vd mark{color:inherit;border-radius:3px;padding:.08em .12em;margin:0 -.12em;
+background:rgba(var(--vd-up-rgb),calc(.07 + .45*var(--s)));border-bottom:2px solid rgba(var(--vd-up-rgb),
+calc(.4 + .6*var(--s)))}
+.vd mark.vd-down{background:rgba(var(--vd-down-rgb),calc(.07 + .45*var(--s)));border-bottom:2px dashed
+rgba(var(--vd-down-rgb),calc(.4 + .6*var(--s)))}
+.vd mark.vd-unsure{border-bottom-color:transparent}
+.vd .vd-players{display:flex;flex-wrap:wrap;gap:.9em 1.2em;margin:.9em 0 0}
+.vd .vd-players figure{flex:1 1 230px}
+.vd audio{display:block;width:100%;height:36px}
+.vd i.vd-up{background:var(--vd-up)}.vd i.vd-down{background:var(--vd-down)}
+.vd figcaption i{display:inline-block;width:.8em;height:.8em;margin-right:.45em;border-radius:2px}
+.vd .vd-aside{margin:.5em 0 0;font-size:.82em;opacity:.75}
+.vd .vd-one{margin:0 0 1.3em}
+.vd .vd-field{display:flex;flex-wrap:wrap;align-items:center;gap:.2em .9em;margin:0 0 .5em}
+.vd .vd-field b{font-weight:650}
+.vd .vd-field small{opacity:.8}
+.vd .vd-field span{flex:1 1 90px;max-width:220px;height:6px;border-radius:3px;background:var(--vd-line)}
+.vd .vd-field i{display:block;height:6px;border-radius:3px;background:currentColor;opacity:.65}
+.vd .vd-view>.vd-key{margin:.9em 0 0}
+.vd .vd-view+table{margin-top:1.4em}
+@media(max-width:620px){.vd .vd-plot>svg{height:100%}.vd .vd-text{padding:.7em .8em}}
+@media print{.vd .vd-text{max-height:none;overflow:visible}.vd audio{display:none}
+.vd .vd-players{display:none}.vd figure,.vd mark{break-inside:avoid}}
+"""
+PAGE_STYLE = """
+:root{color-scheme:light dark;--paper:#fff;--ink:#1d2126}
+body{margin:0;background:var(--paper);color:var(--ink);
+font:16px/1.6 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
+main{max-width:900px;margin:0 auto;padding:56px 20px 72px}
+h1{margin:0;font-size:2em;font-weight:700;line-height:1.2;letter-spacing:-.02em;overflow-wrap:anywhere}
+h2{margin:0 0 1em;font-size:1.25em;font-weight:650;overflow-wrap:anywhere}
+.lead{max-width:65ch;margin:.7em 0 0;font-size:1.08em;opacity:.8;overflow-wrap:anywhere}
+section{margin:2.6em 0 0}
+section+section{padding-top:2.6em;border-top:1px solid rgba(128,128,128,.28)}
+.vd{max-width:none}
+footer{margin:4em 0 0;font-size:.84em;opacity:.65}
+@media(max-width:620px){main{padding:28px 16px 40px}h1{font-size:1.55em}}
+@media(prefers-color-scheme:dark){:root{--paper:#15181c;--ink:#e4e7ea}
+.vd{--vd-up:#58a6e6;--vd-down:#f0923e;--vd-up-rgb:88,166,230;--vd-down-rgb:240,146,62}}
+@media print{:root{--paper:#fff;--ink:#000}main{padding:0}}
+"""

@@ -1,0 +1,211 @@
+"""Views as markup: the text, picture, recording or series itself, with what each part counts on it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from veridical.records import Floats, View
+from veridical.render.canvas import (
+    Axes,
+    Stage,
+    badge,
+    drawn,
+    figure,
+    kind,
+    layer,
+    note,
+    shape,
+    short,
+    strength,
+    summary,
+    ticks,
+    with_unit,
+)
+from veridical.render.marks import Marks, even, pieces
+from veridical.render.markup import NONE, Markup, data_uri, escape, join, tag, whole
+from veridical.render.pixels import Bytes, Labels, borders, heat, inside, outline, png, sample, shrink
+from veridical.render.waves import players, series, waveform
+from veridical.render.words import percent
+
+WIDTH, STRIP, MAP = 412, 196, 360  # pixels: a picture, one of several frames, a spectrogram
+MOST_FRAMES = 8
+MOST_SHAPES = 60  # parts tinted in one frame
+MOST_STOPS = 60  # pieces of a text that the keyboard stops at
+
+
+def drawing(view: View, marks: Marks) -> Markup:
+    """The whole view, with its key."""
+    return tag("div", {"class": "vd-view"}, _view(view, marks), _key())
+
+
+def _view(view: View, marks: Marks) -> Markup:
+    kinds: Mapping[str, Callable[[View, Marks], Markup]] = {
+        "text": _text,
+        "picture": _picture,
+        "spectrogram": _spectrogram,
+        "sound": waveform,
+        "series": series,
+        "fields": _fields,
+    }
+    draw = kinds.get(view.kind)
+    return draw(view, marks) if draw else NONE
+
+
+def _key() -> Markup:
+    signs = (("vd-up", "raises the output, solid line"), ("vd-down", "lowers it, dashed line"))
+    entries = [tag("span", {}, tag("i", {"class": sign}), escape(words)) for sign, words in signs]
+    words = "deeper tint: stronger", "no line: may be zero, by its interval"
+    return tag("p", {"class": "vd-key"}, *entries, *(tag("span", {}, escape(w)) for w in words))
+
+
+def _text(view: View, marks: Marks) -> Markup:
+    """The text as it stands, never cut; each piece of a part tinted."""
+    shown, stops = [], 0
+    for text, part in pieces(view):
+        if not marks.sign(part):
+            shown.append(whole(text))
+            continue
+        say = marks.words(part)
+        attributes: dict[str, object] = {"class": kind(marks, part), "style": strength(marks, part)}
+        if part in marks.letters and stops < MOST_STOPS:
+            attributes |= {"tabindex": 0, "aria-label": say, "data-tip": say}
+            stops += 1
+        else:
+            attributes["title"] = say
+        shown.append(tag("mark", attributes, whole(text)))
+    box = {"class": "vd-text", "dir": "auto", "role": "region", "aria-label": "The text, with its parts marked"}
+    return tag("div", {**box, "tabindex": 0}, *shown)
+
+
+def _picture(view: View, marks: Marks) -> Markup:
+    """Each frame as it is, and beside it in gray with its parts tinted."""
+    pixels, labels = np.asarray(view.data["pixels"]), np.asarray(view.data["labels"])
+    titles = [str(t) for t in view.data.get("titles") or [""] * len(pixels)]
+    chosen = even(len(pixels), MOST_FRAMES)
+    width = WIDTH if len(chosen) == 1 else STRIP
+    pairs = []
+    for f in chosen:
+        frame, parts, wide = _fitted(pixels[f], labels[f], width)
+        first, second = _pair(png(frame), parts, marks, (titles[f] or "the picture", wide, Axes()))
+        if len(chosen) == 1:
+            pairs += [
+                figure(escape(titles[f] or "as it is", 80), first),
+                figure(escape("what counts in it"), second),
+            ]
+        else:
+            pairs.append(figure(escape(titles[f] or f"frame {f}", 80), first, second))
+    left = len(pixels) - len(chosen)
+    more = note(f"{len(chosen)} of {len(pixels):,} frames, evenly spread.") if left else NONE
+    return join(tag("div", {"class": "vd-pair" if len(chosen) == 1 else "vd-strip"}, *pairs), more)
+
+
+def _spectrogram(view: View, marks: Marks) -> Markup:
+    """A heat map as it is, and beside it in gray with its tiles tinted; the recording below."""
+    data = view.data
+    levels, labels = np.asarray(data["levels"])[::-1], np.asarray(data["labels"])[::-1]
+    axes = _scales(data, labels) if data.get("bounds") is not None else Axes()
+    h, w = min(levels.shape[0], 240), min(levels.shape[1], 2 * MAP)
+    content = png(shrink(levels, h, w), heat())
+    told = ("the spectrogram", MAP, axes)
+    first, second = _pair(content, sample(labels, h, w), marks, told, (MAP, 220))
+    pair = (figure(escape("as it is"), first), figure(escape("what counts in it"), second))
+    return join(tag("div", {"class": "vd-pair"}, *pair), players(data, marks))
+
+
+def _fields(view: View, marks: Marks) -> Markup:
+    """One field under the other, each with its share of the effect."""
+    shown = []
+    for name, (first, count, inner) in view.data["fields"].items():
+        own = marks.field(int(first), int(count))
+        bar = tag("i", {"style": f"width:{100 * own.share:.1f}%"})
+        share = tag("small", {}, escape(f"{percent(own.share)} of the effect"))
+        head = tag("p", {"class": "vd-field"}, tag("b", {}, escape(name)), share, tag("span", {}, bar))
+        if isinstance(inner, View):
+            body = _view(inner, own)
+        else:
+            body = tag("div", {"class": "vd-text", "dir": "auto"}, whole(str(inner)[:20_000]))
+        shown.append(tag("div", {"class": "vd-one"}, head, body))
+    return join(*shown)
+
+
+def _fitted(frame: Bytes, labels: Labels, width: int) -> tuple[Bytes, Labels, int]:
+    """A frame of at most ``width`` pixels either way, and how wide to draw it."""
+    h, w = frame.shape[:2]
+    scale = width / max(h, w)
+    wide = max(round(w * scale), 1)
+    if scale >= 1:
+        return frame, labels, wide
+    size = max(round(h * scale), 1), wide
+    return shrink(frame, *size), sample(labels, *size), wide
+
+
+def _pair(
+    content: bytes,
+    labels: Labels,
+    marks: Marks,
+    told: tuple[str, int, Axes],
+    look: tuple[int, int] | None = None,
+) -> tuple[Markup, Markup]:
+    """A picture as it is, and in gray under the tinted outlines of its parts; stored once, shown twice."""
+    what, width, axes = told
+    h, w = labels.shape
+    size = (float(w), float(h))
+    name = f"vd-{hashlib.blake2b(content, digest_size=8).hexdigest()}"
+    box = {"width": w, "height": h, "preserveAspectRatio": "none"}
+    sharp = "vd-sharp" if max(h, w) < 128 else ""
+    stored = tag("image", {"id": name, **box, "href": data_uri("image/png", content)})
+    plain_layer = layer(size, what, stored, wash=sharp)
+    wash = "vd-light" if look else "vd-gray"
+    gray = layer(size, "", tag("use", {"href": f"#{name}"}), wash=f"{wash} {sharp}".strip())
+    here = [j for j in marks.marked() if (labels == j).any()]
+    masks = {j: labels == j for j in here[:MOST_SHAPES]}
+    outlines = [shape(marks, j, outline(mask)) for j, mask in reversed(masks.items())]
+    lines = tag("path", {"class": "vd-borders", "d": borders(labels)})
+    tinted = layer(size, summary(marks, f"{what}, its parts tinted", here), lines, *outlines)
+    places = {j: inside(mask) for j, mask in masks.items() if j in marks.letters}
+    badges = [badge(marks, j, x / w, y / h) for j, (x, y) in places.items()]
+    shown = (float(look[0]), float(look[1])) if look else size
+    return (
+        drawn(Stage(shown, [plain_layer], (), axes, width)),
+        drawn(Stage(shown, [gray, tinted], badges, axes, width)),
+    )
+
+
+def _scales(data: Mapping[str, Any], labels: Labels) -> Axes:
+    """Seconds and hertz along a spectrogram, from where its parts lie and what they span."""
+    unit = data.get("unit", ("s", "Hz"))
+    names = [str(u).strip() for u in (unit.split(",") if isinstance(unit, str) else unit)]
+    bounds, n = np.asarray(data["bounds"], dtype=np.float64), labels.shape
+    across, up = [], []
+    for j in range(len(bounds)):
+        rows, cols = np.nonzero(labels == j)
+        if len(rows):
+            across += [(cols.min() / n[1], bounds[j, 0]), ((cols.max() + 1) / n[1], bounds[j, 1])]
+            up += [(1 - (rows.max() + 1) / n[0], bounds[j, 2]), (1 - rows.min() / n[0], bounds[j, 3])]
+    x, y = _monotone(across), _monotone(up)
+    times = ticks(float(x[0, 1]), float(x[-1, 1]), 5) if len(x) else []
+    across_ticks = [(float(np.interp(t, x[:, 1], x[:, 0])), f"{t:g}") for t in times]
+    up_ticks = [(at, short(value)) for at, value in _apart(y)]
+    return Axes(with_unit(across_ticks, names[0]), with_unit(up_ticks, names[-1]))
+
+
+def _monotone(points: Sequence[tuple[float, float]]) -> Floats:
+    """Points (m, 2) in order, each place once, values that never fall."""
+    found = np.array(sorted({(round(float(a), 6), float(b)) for a, b in points if np.isfinite([a, b]).all()}))
+    if not len(found):
+        return np.empty((0, 2))
+    kept = found[np.unique(found[:, 0], return_index=True)[1]]
+    return kept[np.r_[True, np.diff(np.maximum.accumulate(kept[:, 1])) > 0]]
+
+
+def _apart(points: Floats) -> list[tuple[float, float]]:
+    """Points far enough from one another for their labels."""
+    chosen: list[tuple[float, float]] = []
+    for at, value in points:
+        if not chosen or at - chosen[-1][0] >= 0.09:
+            chosen.append((float(at), float(value)))
+    return chosen

@@ -1,0 +1,176 @@
+"""Sounds and series: lines over time, with what each stretch of time counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from veridical.records import Floats, View
+from veridical.render import sound
+from veridical.render.canvas import (
+    Axes,
+    Stage,
+    badge,
+    drawn,
+    figure,
+    layer,
+    note,
+    shape,
+    short,
+    summary,
+    ticks,
+    with_unit,
+)
+from veridical.render.marks import Marks, stretches
+from veridical.render.markup import NONE, Markup, data_uri, escape, join, tag
+from veridical.render.pixels import envelope
+
+WIDE, HIGH = 1000.0, 100.0  # coordinates of a panel
+POINTS = 700  # drawn of one line
+MOST_PANELS = 8
+Box = tuple[float, float, float, float]  # left, right, top, bottom, in shares of a panel
+
+
+def series(view: View, marks: Marks) -> Markup:
+    """One panel a channel, those with the most weight first chosen, windows shaded."""
+    values = np.asarray(view.data["values"], dtype=np.float64)
+    labels, names = view.data.get("labels"), [str(c) for c in view.data["channels"]]
+    n, count = values.shape
+    owned = [np.unique(labels[:, c]) if labels is not None else np.empty(0, int) for c in range(count)]
+    weight = [sum(abs(marks.strengths[j]) for j in parts if 0 <= j < len(marks.names)) for parts in owned]
+    chosen = sorted(np.argsort([-w for w in weight], kind="stable")[:MOST_PANELS].tolist())
+    panels = []
+    for c in chosen:
+        line = np.where(np.isfinite(values[:, c]), values[:, c], np.nan)
+        found = stretches(labels[:, c]) if labels is not None else []
+        boxes = [((start / n, stop / n, 0.0, 1.0), part) for start, stop, part in found]
+        low, high = _limits(line)
+        axes = Axes(
+            [((t + 0.5) / n, short(t)) for t in ticks(0, n - 1)] if c == chosen[-1] else (),
+            [((v - low) / (high - low), short(v)) for v in ticks(low, high, 3)],
+        )
+        what = f"series {names[c]}, {n:,} values from {short(low)} to {short(high)}"
+        body = _panel(_line(line, low, high), boxes, marks, (what, axes))
+        panels.append(figure(escape(names[c], 60) if count > 1 or names[c] else NONE, body))
+    left = count - len(chosen)
+    return join(*panels, note(f"And {left:,} more channels, with less weight.") if left > 0 else NONE)
+
+
+def waveform(view: View, marks: Marks) -> Markup:
+    """The recording with its slices shaded, or one panel a stem, and players."""
+    data = view.data
+    rate = float(data["rate"])
+    if data.get("stems") is not None and len(marks.names):
+        body = _stems(data, marks, rate)
+    else:
+        samples = np.asarray(data["samples"], dtype=np.float64)
+        seconds = len(samples) / rate
+        boxes = [(_box(b, seconds, rate / 2), j) for j, b in enumerate(np.asarray(data["bounds"], dtype=float))]
+        what = f"recording of {seconds:.3g} s"
+        body = _panel(_area(samples), boxes, marks, (what, _seconds(seconds)))
+    return join(body, players(data, marks))
+
+
+def players(data: Any, marks: Marks) -> Markup:
+    """The recording, what raises the output in it, and what lowers it, to be heard."""
+    if data.get("samples") is None or not data.get("rate") or not len(data["samples"]):
+        return NONE
+    rate = float(data["rate"])
+    tracks = [("", "The recording", np.asarray(data["samples"]))]
+    signs = ((1, "vd-up", "Only what raises the output"), (-1, "vd-down", "Only what lowers it"))
+    for sign, kind, words in signs:
+        parts = marks.of_sign(sign)
+        if parts:
+            tracks.append((kind, words, sound.kept(data, parts)))
+    shown = []
+    for kind, words, samples in tracks:
+        clip, speed = sound.playable(np.asarray(samples, dtype=np.int16), rate)
+        uri = data_uri("audio/wav", sound.wav(clip, speed))
+        player = tag("audio", {"controls": "", "preload": "metadata", "aria-label": words, "src": uri})
+        swatch = tag("i", {"class": kind}) if kind else NONE
+        shown.append(figure(join(swatch, escape(words)), player))
+    cut = len(data["samples"]) / rate - len(clip) / speed > 0.05
+    more = note(f"Players hold the first {len(clip) / speed:.0f} seconds.") if cut else NONE
+    return join(tag("div", {"class": "vd-players"}, *shown), more)
+
+
+def _stems(data: Any, marks: Marks, rate: float) -> Markup:
+    stems = np.asarray(data["stems"], dtype=np.float64)
+    loudest = float(np.abs(stems).max(initial=0.0)) or 1.0
+    chosen = sorted(np.argsort(-np.abs(marks.strengths), kind="stable")[:MOST_PANELS].tolist())
+    seconds, panels = stems.shape[1] / rate, []
+    for j in chosen:
+        axes = _seconds(seconds) if j == chosen[-1] else Axes()
+        box = [((0.0, 1.0, 0.0, 1.0), j)] if marks.sign(j) else []
+        body = _panel(_area(stems[j] / loudest * 32767), box, marks, (f"stem {marks.names[j]}", axes))
+        panels.append(figure(escape(marks.names[j], 60), body))
+    left = len(stems) - len(chosen)
+    return join(*panels, note(f"And {left:,} more parts, with less weight.") if left > 0 else NONE)
+
+
+def _panel(curve: Markup, boxes: Sequence[tuple[Box, int]], marks: Marks, told: tuple[str, Axes]) -> Markup:
+    """A curve over the boxes of the parts; each part has its letter in its largest box."""
+    shapes, widest = [], dict[int, Box]()
+    for box, part in boxes:
+        if marks.sign(part):
+            left, right, top, bottom = (v * s for v, s in zip(box, (WIDE, WIDE, HIGH, HIGH), strict=True))
+            shapes.append(shape(marks, part, f"M{left:.1f} {top:.1f}H{right:.1f}V{bottom:.1f}H{left:.1f}z"))
+            known = widest.get(part, (0.0, 0.0, 0.0, 0.0))
+            widest[part] = max(known, box, key=lambda b: b[1] - b[0])
+    tall = len({box[2:] for box, _ in boxes}) > 1
+    badges = [badge(marks, j, (a + b) / 2, (c + d) / 2 if tall else 0.13) for j, (a, b, c, d) in widest.items()]
+    what, axes = told
+    order = [j for j in marks.marked() if j in widest]
+    drawing = layer((WIDE, HIGH), summary(marks, what, order), *shapes, curve)
+    return drawn(Stage((WIDE, HIGH), [drawing], badges, axes, height=170 if tall else 104))
+
+
+def _line(values: Floats, low: float, high: float) -> Markup:
+    """A line with gaps where values are missing; the least and greatest of a stretch where there are many."""
+    n = len(values)
+    if n > POINTS:
+        ends = np.stack(envelope(values, POINTS // 2), axis=1)
+        ends[1::2] = ends[1::2, ::-1]  # down and up in turn: no needless jumps
+        x, y = (np.arange(ends.size) + 0.5) / ends.size, ends.ravel()
+    else:
+        x, y = (np.arange(n) + 0.5) / max(n, 1), values
+    height = (1 - (y - low) / (high - low)) * HIGH
+    path, pen = [], "M"
+    for a, b in zip(x * WIDE, height, strict=True):
+        path.append(f"{pen}{a:.1f} {b:.1f}" if np.isfinite(b) else "")
+        pen = "L" if np.isfinite(b) else "M"
+    dots = "h.1" if n == 1 else ""
+    return tag("path", {"class": "vd-line", "d": "".join(path) + dots})
+
+
+def _area(samples: Floats) -> Markup:
+    """The least and greatest sample of each stretch as one closed shape."""
+    low, high = envelope(samples, POINTS)
+    loudest = float(np.abs(samples).max(initial=0.0)) or 1.0
+    x = (np.arange(len(low)) + 0.5) / max(len(low), 1) * WIDE
+    top, bottom = (HIGH / 2 - v / loudest * HIGH * 0.46 for v in (high, low))
+    points = [*zip(x, top - 0.4, strict=True), *zip(x[::-1], bottom[::-1] + 0.4, strict=True)]
+    path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points) + "z" if points else ""
+    return tag("path", {"class": "vd-area", "d": path})
+
+
+def _box(bounds: Floats, seconds: float, top: float) -> Box:
+    start, stop, low, high = (float(b) for b in bounds)
+    if not np.isfinite([low, high]).all() or high <= low:
+        low, high = 0.0, top
+    times = [min(max(t / seconds, 0.0), 1.0) if seconds else 0.0 for t in (start, stop)]
+    ends = [1 - min(max(f / top, 0.0), 1.0) for f in (high, low)]
+    return times[0], times[1], ends[0], ends[1]
+
+
+def _seconds(seconds: float) -> Axes:
+    return Axes(with_unit([(t / seconds, f"{t:g}") for t in ticks(0, seconds)] if seconds else [], "s"))
+
+
+def _limits(values: Floats) -> tuple[float, float]:
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    margin = (high - low) * 0.06 or 0.5
+    return low - margin, high + margin
