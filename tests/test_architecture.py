@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -171,6 +172,24 @@ def test_no_keyword_catch_alls() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):
                 assert node.args.kwarg is None, f"{path.name}:{node.lineno}"
+
+
+def markup_in(source: str) -> list[str]:
+    """String literals, docstrings aside, that hold an element."""
+    tree, found = ast.parse(source), []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += re.findall(r"</?[a-zA-Z][^ ]*[ />]", node.value)
+    return found
+
+
+def test_markup_is_written_in_two_places() -> None:
+    """Foreign text is escaped in one place (style card, 15)."""
+    assert markup_in('x = f"<b>{name}</b>"')
+    writers = {
+        path.relative_to(SOURCE).as_posix() for path in FILES if markup_in(path.read_text(encoding="utf-8"))
+    }
+    assert writers == {"render/html.py"}  # render/markup.py has names of elements, but no element
 
 
 def test_public_names_exist_and_are_explained() -> None:

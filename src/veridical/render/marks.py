@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from veridical.records import Bools, Explanation, Floats, View
 from veridical.render.words import decimals, measured, plain, ranked
@@ -117,6 +118,22 @@ def pieces(view: View) -> Iterator[tuple[str, int]]:
 def even(n: int, most: int) -> Sequence[int]:
     """At most ``most`` of n things, evenly spread, the first and the last among them."""
     return range(n) if n <= most else np.linspace(0, n - 1, most).round().astype(int).tolist()
+
+
+def telling(labels: npt.NDArray[np.int64], marks: Marks, most: int) -> list[int]:
+    """At most ``most`` frames of labels (frames, h, w): those that show the heaviest parts, else evenly spread."""
+    n, chosen = len(labels), set[int]()
+    if n <= most:
+        return list(range(n))
+    small = labels[:, :: max(labels.shape[1] // 64, 1), :: max(labels.shape[2] // 64, 1)]
+    for part in marks.marked()[:60]:
+        areas = (small == part).sum(axis=(1, 2))
+        if len(chosen) < most and areas.any() and not areas[sorted(chosen)].any():
+            chosen.add(int(areas.argmax()))
+    spare = (f for f in [*even(n, most), *range(n)] if f not in chosen)
+    while len(chosen) < most:
+        chosen.add(next(spare))
+    return sorted(chosen)
 
 
 def stretches(labels: Sequence[int] | Floats) -> list[tuple[int, int, int]]:

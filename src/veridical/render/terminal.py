@@ -12,6 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 from veridical.records import Explanation, Explanations
+from veridical.render.glyphs import glyphs
+from veridical.render.marks import Marks, keyed, marks_of
 from veridical.render.words import (
     cells,
     decimals,
@@ -36,8 +38,10 @@ def picture(explanation: Explanation, k: int = 10, width: int = 80) -> str:
     answers = f"the model says {number(e.prediction)}, the surrogate {number(e.local_prediction)}"
     lines = [f"target {plain(e.target, 60)}: {answers}", ""]
     chosen = ranked(e, k)
+    marks = marks_of(e, k) if e.view is not None else None
     if chosen:
-        lines += [*_chart(e, chosen, max(width, 50)), ""]
+        lines += [*glyphs(e.view, marks, width), ""] if e.view is not None and marks is not None else []
+        lines += [*_chart(e, chosen, max(width, 50), marks if keyed(e.view) else None), ""]
         left = np.count_nonzero(e.weights) - len(chosen)
         lines += [f"and {left} smaller parts"] if left > 0 else []
         lines += evidence(e)
@@ -91,13 +95,15 @@ def progress(iterable: Iterable[T], total: int | None = None) -> Iterator[T]:
             sys.stderr.flush()
 
 
-def _chart(e: Explanation, chosen: Sequence[int], width: int) -> list[str]:
-    """One line a part: name, bar around a common zero, weight, 95 % interval."""
+def _chart(e: Explanation, chosen: Sequence[int], width: int, marks: Marks | None) -> list[str]:
+    """One line a part: letter, name, bar around a common zero, weight, 95 % interval."""
     show, ends, known = decimals(e.weights[list(chosen)]), e.intervals, measured(e)
     weights = [show(e.weights[j]) for j in chosen]
     ranges = [f"[{show(ends[j, 0])}, {show(ends[j, 1])}]" if known[j] else "not measured" for j in chosen]
     taken = max(map(len, weights)) + max(map(len, ranges)) + 8
-    names = _column([plain(e.parts[j].name) for j in chosen], max((width - taken) * 3 // 5, 12))
+    letters = [f"{marks.letters[j]} " if marks else "" for j in chosen]
+    full = [letter + plain(e.parts[j].name) for letter, j in zip(letters, chosen, strict=True)]
+    names = _column(full, max((width - taken) * 3 // 5, 12))
     half = max((width - taken - cells(names[0]) - 1) // 2, 4)
     longest = float(np.abs(e.weights[list(chosen)]).max())
     digits = max(len("weight"), *map(len, weights))

@@ -25,7 +25,7 @@ from veridical.render.canvas import (
     ticks,
     with_unit,
 )
-from veridical.render.marks import Marks, even, pieces
+from veridical.render.marks import Marks, pieces, telling
 from veridical.render.markup import NONE, Markup, data_uri, escape, join, tag, whole
 from veridical.render.pixels import Bytes, Labels, borders, heat, inside, outline, png, sample, shrink
 from veridical.render.waves import players, series, waveform
@@ -85,7 +85,7 @@ def _picture(view: View, marks: Marks) -> Markup:
     """Each frame as it is, and beside it in gray with its parts tinted."""
     pixels, labels = np.asarray(view.data["pixels"]), np.asarray(view.data["labels"])
     titles = [str(t) for t in view.data.get("titles") or [""] * len(pixels)]
-    chosen = even(len(pixels), MOST_FRAMES)
+    chosen = telling(labels, marks, MOST_FRAMES)
     width = WIDTH if len(chosen) == 1 else STRIP
     pairs = []
     for f in chosen:
@@ -99,7 +99,7 @@ def _picture(view: View, marks: Marks) -> Markup:
         else:
             pairs.append(figure(escape(titles[f] or f"frame {f}", 80), first, second))
     left = len(pixels) - len(chosen)
-    more = note(f"{len(chosen)} of {len(pixels):,} frames, evenly spread.") if left else NONE
+    more = note(f"{len(chosen)} of {len(pixels):,} frames: those with the heaviest parts.") if left else NONE
     return join(tag("div", {"class": "vd-pair" if len(chosen) == 1 else "vd-strip"}, *pairs), more)
 
 

@@ -68,8 +68,9 @@ def waveform(view: View, marks: Marks) -> Markup:
         samples = np.asarray(data["samples"], dtype=np.float64)
         seconds = len(samples) / rate
         boxes = [(_box(b, seconds, rate / 2), j) for j, b in enumerate(np.asarray(data["bounds"], dtype=float))]
+        loudest = float(np.abs(samples).max(initial=0.0)) or 1.0
         what = f"recording of {seconds:.3g} s"
-        body = _panel(_area(samples), boxes, marks, (what, _seconds(seconds)))
+        body = _panel(_area(samples, loudest), boxes, marks, (what, _seconds(seconds)))
     return join(body, players(data, marks))
 
 
@@ -104,7 +105,7 @@ def _stems(data: Any, marks: Marks, rate: float) -> Markup:
     for j in chosen:
         axes = _seconds(seconds) if j == chosen[-1] else Axes()
         box = [((0.0, 1.0, 0.0, 1.0), j)] if marks.sign(j) else []
-        body = _panel(_area(stems[j] / loudest * 32767), box, marks, (f"stem {marks.names[j]}", axes))
+        body = _panel(_area(stems[j], loudest), box, marks, (f"stem {marks.names[j]}", axes))
         panels.append(figure(escape(marks.names[j], 60), body))
     left = len(stems) - len(chosen)
     return join(*panels, note(f"And {left:,} more parts, with less weight.") if left > 0 else NONE)
@@ -145,10 +146,9 @@ def _line(values: Floats, low: float, high: float) -> Markup:
     return tag("path", {"class": "vd-line", "d": "".join(path) + dots})
 
 
-def _area(samples: Floats) -> Markup:
+def _area(samples: Floats, loudest: float) -> Markup:
     """The least and greatest sample of each stretch as one closed shape."""
     low, high = envelope(samples, POINTS)
-    loudest = float(np.abs(samples).max(initial=0.0)) or 1.0
     x = (np.arange(len(low)) + 0.5) / max(len(low), 1) * WIDE
     top, bottom = (HIGH / 2 - v / loudest * HIGH * 0.46 for v in (high, low))
     points = [*zip(x, top - 0.4, strict=True), *zip(x[::-1], bottom[::-1] + 0.4, strict=True)]
