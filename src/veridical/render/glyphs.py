@@ -11,7 +11,7 @@ import numpy as np
 from veridical.records import Floats, View
 from veridical.render.marks import Marks, pieces, stretches, telling
 from veridical.render.pixels import Labels, envelope, inside, sample
-from veridical.render.words import cells, harmless, percent, plain, shorten
+from veridical.render.words import cells, fit, harmless, percent, plain, shorten
 
 RAISES, LOWERS, NOTHING = "░▒▓", "-=≡", "·"  # the stronger, the denser
 KEY = f"{RAISES} raises the output, {LOWERS} lowers it; letters as below"
@@ -51,10 +51,9 @@ def _text(view: View, marks: Marks, width: int) -> list[str]:
     lines = list(_wrapped("".join(written), width - 2))
     if len(lines) <= MOST_LINES:
         return [f"  {line}" for _, line in lines]
-    starts = [start for start, _ in lines]
-    weight = np.zeros(len(lines))
-    for place, score in scores:
-        weight[np.searchsorted(starts, place, side="right") - 1] += score
+    starts, weight = np.array([start for start, _ in lines]), np.zeros(len(lines))
+    places, sizes = np.array(scores).reshape(-1, 2).T
+    np.add.at(weight, np.searchsorted(starts, places, side="right") - 1, sizes)
     best = sorted(np.argsort(-weight, kind="stable")[:MOST_LINES].tolist())
     shown = [f"{'…' if i and i - 1 not in best else ' '} {lines[i][1]}" for i in best]
     return [*shown, f"  … {len(lines) - len(best):,} more lines"]
@@ -71,11 +70,11 @@ def _wrapped(text: str, width: int) -> Iterator[tuple[int, str]]:
             line, used = "", 0
         if word == "\n" or (not line and word.isspace()):
             continue
-        place = match.start()
-        while cells(word) > width:
-            head = shorten(word, width + 1)[:-1]
+        place, end = match.start(), match.end()
+        while len(head := fit(text[place : min(end, place + 4 * width)], width)) < end - place:
             yield place, head
-            place, word = place + len(head), word[len(head) :]
+            place += len(head)
+        word = head
         start = start if line else place
         line, used = line + word, used + cells(word)
     if line.strip():

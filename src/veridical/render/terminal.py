@@ -100,13 +100,13 @@ def _chart(e: Explanation, chosen: Sequence[int], width: int, marks: Marks | Non
     show, ends, known = decimals(e.weights[list(chosen)]), e.intervals, measured(e)
     weights = [show(e.weights[j]) for j in chosen]
     ranges = [f"[{show(ends[j, 0])}, {show(ends[j, 1])}]" if known[j] else "not measured" for j in chosen]
-    taken = max(map(len, weights)) + max(map(len, ranges)) + 8
+    digits = max(len("weight"), *map(len, weights))
+    taken = digits + max(len("95 % interval"), *map(len, ranges)) + 8
     letters = [f"{marks.letters[j]} " if marks else "" for j in chosen]
     full = [letter + plain(e.parts[j].name) for letter, j in zip(letters, chosen, strict=True)]
     names = _column(full, max((width - taken) * 3 // 5, 12))
     half = max((width - taken - cells(names[0]) - 1) // 2, 4)
     longest = float(np.abs(e.weights[list(chosen)]).max())
-    digits = max(len("weight"), *map(len, weights))
     lines = [f"  {'':{cells(names[0]) + 2 * half + 3}}  {'weight':>{digits}}  95 % interval"]
     for name, j, weight, interval in zip(names, chosen, weights, ranges, strict=True):
         bar = _solid(abs(e.weights[j]) / longest * half)

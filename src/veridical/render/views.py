@@ -34,6 +34,7 @@ from veridical.render.words import percent
 WIDTH, STRIP, MAP = 412, 196, 360  # pixels: a picture, one of several frames, a spectrogram
 MOST_FRAMES = 8
 MOST_SHAPES = 60  # parts tinted in one frame
+MOST_TOLD = 10_000  # pieces of a text, marked or not, that tell their numbers
 MOST_STOPS = 60  # pieces of a text that the keyboard stops at
 
 
@@ -74,7 +75,7 @@ def _text(view: View, marks: Marks) -> Markup:
         if part in marks.letters and stops < MOST_STOPS:
             attributes |= {"tabindex": 0, "aria-label": say, "data-tip": say}
             stops += 1
-        else:
+        elif len(shown) < MOST_TOLD:
             attributes["title"] = say
         shown.append(tag("mark", attributes, whole(text)))
     box = {"class": "vd-text", "dir": "auto", "role": "region", "aria-label": "The text, with its parts marked"}

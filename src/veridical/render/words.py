@@ -152,13 +152,19 @@ def cells(text: str) -> int:
     )
 
 
+def fit(text: str, limit: int) -> str:
+    """As much of the text as fits into ``limit`` columns of a terminal."""
+    used = 0
+    for i, c in enumerate(text):
+        used += cells(c)
+        if used > limit:
+            return text[:i]
+    return text
+
+
 def shorten(text: str, limit: int) -> str:
-    """The text, or as much of it as fits into ``limit`` columns of a terminal."""
-    if cells(text) <= limit:
-        return text
-    while cells(text) > limit - 1:
-        text = text[:-1]
-    return text + "…"
+    """The text, or what fits into ``limit`` columns of a terminal, and an ellipsis."""
+    return text if fit(text, limit) == text else fit(text, limit - 1) + "…"
 
 
 def harmless(c: str) -> str:
