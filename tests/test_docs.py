@@ -32,9 +32,11 @@ def test_the_demo_prints_and_writes_one_page(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "veridical", str(page)], capture_output=True, text=True, check=True
     )
-    assert "malignant" in done.stdout
+    for shown in ("malignant", "What is this paragraph about?", "target cat", "believe it"):
+        assert shown in done.stdout
     assert str(page) in done.stdout
     text = page.read_text(encoding="utf-8")
     assert "<script" not in text
     assert text.count("<svg") > 50
-    assert len(text) < 100_000
+    assert "data:image/png" in text
+    assert len(text) < 500_000

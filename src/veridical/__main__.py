@@ -62,7 +62,7 @@ def paragraphs() -> tuple[list[str], list[str]]:
     for topic, module in TOPICS.items():
         docs = [inspect.getdoc(value) or "" for name, value in sorted(vars(module).items()) if name[0] != "_"]
         found = {" ".join(p.split()) for doc in docs for p in doc.split("\n\n")}
-        prose = sorted(p for p in found if len(p.split()) > 25 and re.match(r"[A-Z][a-z]+ [a-z]", p))
+        prose = sorted(p for p in found if len(p.split()) > 25 and re.match(r"[A-Z][a-z]+ [a-z][^`*=\\]+$", p))
         texts += prose
         topics += [topic] * len(prose)
     return texts, topics
