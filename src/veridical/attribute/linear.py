@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import ndtr
@@ -12,6 +13,8 @@ from veridical.attribute.choose import Indices, Selector
 from veridical.attribute.moments import PRODUCTS, MaskLaw
 from veridical.errors import check_positive
 from veridical.records import Bools, Design, Fit, Floats, Neighborhood
+
+Folds: TypeAlias = list[tuple[Floats, Floats]]  # of each fold, the Gram matrix and its product with the outputs
 
 LEAST = 5.0  # a part must change, and stay, in about this many samples before it gets a weight
 KNOTS = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
@@ -23,6 +26,8 @@ FEW = 16  # samples a column, below which leverages are worked out exactly
 FEWER = 4  # samples a part, below which masks get no control variates
 MANY = 32  # samples a part, from which on each part may have one of its own
 CLEAR = 0.95  # share of the outputs' variance from which on that would gain nothing
+SMALL = 2**18  # numbers of a problem whose rows are kept at hand
+WIDEST = 1024  # parts, above which nothing is learned: its folds would fill the memory
 SHRINK = 0.02  # ridge of control variates, relative to their own size
 
 
@@ -52,15 +57,17 @@ class Linear:
         shift = mean if self.offset is None else self.offset(y, w)
         Z = near.designs[1:] if live.all() else near.designs[1:, live]
         center = (w @ Z) / w.sum() if self.offset is None else np.zeros(Z.shape[1])
-        problem = Problem(Z, center, np.sqrt(w), np.sqrt(w) * (y - shift), near.design, self.offset is None)
-        gram, moment = problem.gram()
+        root = np.sqrt(w)
+        problem = Problem(Z, center, root, root * (y - shift), near.design, self.offset is None).prepared()
+        folds = problem.grams()
+        gram, moment = total_of(folds)
         keep = np.arange(len(gram))
         if select is not None and k is not None and k < len(gram):
             keep = select(gram, moment, k)
-            problem = replace(problem, Z=Z[:, keep], center=center[keep])
+            problem = replace(problem, Z=Z[:, keep], center=center[keep], scaled=None)
             gram, moment = gram[np.ix_(keep, keep)], moment[keep]
-        elif self._controls_help(problem, gram, moment):
-            problem, gram, moment = with_controls(problem, gram, moment)
+        elif len(folds) > 1 and not heavy_tailed(problem, gram, moment):
+            problem, gram, moment = with_controls(problem, folds)
         penalty = 1e-10 * np.diag(gram)  # relative to each part's own spread, however small
         penalty[: len(keep)] += self.ridge
         penalty[len(keep) :] = SHRINK * np.diag(gram)[len(keep) :]
@@ -69,18 +76,6 @@ class Linear:
         fidelity = 1 - found.left_out / total if total > 0 else float("nan")
         intercept = shift - float(problem.center @ found.weights[: len(keep)])
         return _fit(near, live, keep, found, intercept, fidelity)
-
-    def _controls_help(self, problem: Problem, gram: Floats, moment: Floats) -> bool:
-        """Where the law of designs is known, samples are many, and the outputs' tails are not heavy."""
-        n, d = problem.Z.shape
-        if problem.design.sizes is not None:  # no column of a mask has heavy tails
-            enough = max(256, FEWER * d, 4 * problem.design.stretch)
-            return not problem.design.exact and self.offset is None and n >= enough and d > 1
-        if problem.design.center is None or self.offset is not None or n < max(256, FEW * d) or not d:
-            return False
-        rest = problem.t - problem.rows(slice(0, n)) @ np.linalg.solve(gram + _tiny(gram), moment)
-        squares = rest**2
-        return bool(n * (squares @ squares) < HEAVY_TAILS * squares.sum() ** 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +102,22 @@ class Problem:
     design: Design
     intercept: bool  # whether it is fitted
     controls: Floats | None = None  # (n, c)
+    scaled: Floats | None = None  # (n, d + c), all rows at once where they are few
+
+    def prepared(self) -> Problem:
+        """The same with its rows at hand, if they are few."""
+        n, d = self.Z.shape
+        return replace(self, scaled=self._scale(slice(0, n))) if n * d <= SMALL else self
+
+    @property
+    def learns(self) -> bool:
+        """Whether control variates are worth learning: the law of designs is known, and samples are many."""
+        (n, d), design = self.Z.shape, self.design
+        if not self.intercept or design.exact or not 1 < d <= WIDEST:
+            return False
+        if design.sizes is not None:
+            return bool(d == len(design.sizes) - 1 and n >= max(256, FEWER * d, 4 * design.stretch))
+        return bool(design.center is not None and n >= max(256, FEW * d))
 
     @property
     def length(self) -> int:
@@ -121,17 +132,26 @@ class Problem:
 
     @property
     def folds(self) -> list[slice]:
-        """Blocks, two by two: what is learned for one fold comes from the others."""
+        """Blocks, two by two: what is learned for one fold comes from the others; one fold if nothing is."""
+        if not self.learns:
+            return [slice(0, len(self.t))]
         return [slice(a, min(a + 2 * self.length, len(self.t))) for a in range(0, len(self.t), 2 * self.length)]
 
     @property
-    def pieces(self) -> list[slice]:
+    def reach(self) -> int:
         """Rows to work on at once: as many blocks as stay in the cache."""
-        size = max(AT_ONCE // self.length, 1) * self.length
-        return [slice(a, min(a + size, len(self.t))) for a in range(0, len(self.t), size)]
+        return max(AT_ONCE // self.length, 1) * self.length
+
+    @property
+    def pieces(self) -> list[slice]:
+        """All rows, as many at a time as are worked on at once."""
+        return [slice(a, min(a + self.reach, len(self.t))) for a in range(0, len(self.t), self.reach)]
 
     def rows(self, piece: slice) -> Floats:
         """Scaled rows, all columns."""
+        return self._scale(piece) if self.scaled is None else self.scaled[piece]
+
+    def _scale(self, piece: slice) -> Floats:
         Z, root = self.Z[piece], self.root[piece, None]
         d, extra = Z.shape[1], 0 if self.controls is None else self.controls.shape[1]
         A = np.empty((len(Z), d + extra), order="F")  # long columns are quicker than short rows
@@ -141,16 +161,21 @@ class Problem:
         A *= root
         return A
 
-    def gram(self) -> tuple[Floats, Floats]:
-        """Gram matrix of the columns, and their product with the outputs."""
-        first, *more = self.pieces
-        A = self.rows(first)
-        gram, moment = A.T @ A, A.T @ self.t[first]
-        for piece in more:
-            A = self.rows(piece)
-            gram += A.T @ A
-            moment += A.T @ self.t[piece]
-        return gram, moment
+    def grams(self) -> list[tuple[Floats, Floats]]:
+        """For each fold, the Gram matrix of the columns, and their product with the outputs."""
+        found = []
+        for fold in self.folds:
+            gram, moment = self._gram(slice(fold.start, min(fold.start + self.reach, fold.stop)))
+            for start in range(fold.start + self.reach, fold.stop, self.reach):
+                more, product = self._gram(slice(start, min(start + self.reach, fold.stop)))
+                gram += more
+                moment += product
+            found.append((gram, moment))
+        return found
+
+    def _gram(self, piece: slice) -> tuple[Floats, Floats]:
+        A = self.rows(piece)
+        return A.T @ A, A.T @ self.t[piece]
 
     def solve(self, gram: Floats, moment: Floats, penalty: Floats) -> Solved:
         """Weights with HC3 errors by clusters, deflated for a net, and leave-one-out residuals.
@@ -169,11 +194,11 @@ class Problem:
                 continue
             room[piece], pull = self._leverages(A, piece, gram, inverse)
             scores = A * ((t - A @ weights) / (1 - np.minimum(pull, 0.99)))[:, None]
-            if self.design.cluster > 1:
-                scores = np.add.reduceat(scores, np.arange(0, len(scores), self.design.cluster), axis=0)
+            scores = _clustered(scores, self.design.cluster)
             meat += scores.T @ scores
-            starts = np.arange(0, len(scores), self.length // self.design.cluster)
-            sums += list(np.add.reduceat(scores, starts, axis=0))
+            if self.design.net:
+                starts = np.arange(0, len(scores), self.length // self.design.cluster)
+                sums += list(np.add.reduceat(scores, starts, axis=0))
         if self.design.exact:
             return Solved(weights, np.zeros((d, d)), float(plain @ plain))
         bread = inverse[:d]
@@ -206,6 +231,17 @@ class Problem:
         return parts, parts + np.einsum("ij,ij->i", C @ np.linalg.inv(gram[d:, d:]), C)
 
 
+def _clustered(scores: Floats, size: int) -> Floats:
+    """Sums of this many consecutive rows."""
+    if size == 1:
+        return scores
+    whole = len(scores) // size * size
+    found: Floats = scores[0:whole:size].copy(order="F")
+    for i in range(1, size):
+        found += scores[i:whole:size]
+    return found if whole == len(scores) else np.vstack([found, scores[whole:].sum(axis=0)])
+
+
 def _tiny(gram: Floats) -> Floats:
     """A ridge that matters to nothing but a matrix that cannot be inverted."""
     return np.diag(1e-10 * np.diag(gram))
@@ -224,38 +260,62 @@ def steadiness(sums: Floats, covariance: Floats) -> float:
     return min(1.0, unsure * between / max(float(np.trace(covariance)), 1e-300))
 
 
-def with_controls(problem: Problem, gram: Floats, moment: Floats) -> tuple[Problem, Floats, Floats]:
+def heavy_tailed(problem: Problem, gram: Floats, moment: Floats) -> bool:
+    """Whether what a linear fit leaves over has tails that control variates would follow; masks have none."""
+    if problem.design.sizes is not None:
+        return False
+    rest = problem.t - problem.rows(slice(0, len(problem.t))) @ np.linalg.solve(gram + _tiny(gram), moment)
+    squares = rest**2
+    return bool(len(rest) * (squares @ squares) >= HEAVY_TAILS * squares.sum() ** 2)
+
+
+def with_controls(problem: Problem, folds: Folds) -> tuple[Problem, Floats, Floats]:
     """The problem with the control variates of its law, and its Gram matrix and moment with them."""
     if problem.design.sizes is None:
-        found = replace(problem, controls=index_columns(problem, gram, moment))
-        return found, *found.gram()
-    columns = size_columns(problem, gram, moment)
-    found = replace(problem, controls=columns)
-    gram, moment = found.gram()
+        return _extended(problem, folds, index_columns(problem, folds))
+    columns = size_columns(problem, folds)
+    found, gram, moment = _extended(problem, folds, columns)
     n, d = problem.Z.shape
     if n >= MANY * d:
         penalty = np.append(np.full(d, 1e-10), np.full(columns.shape[1], SHRINK)) * np.diag(gram)
         explained = float(moment @ np.linalg.solve(gram + np.diag(penalty), moment))
         if explained < CLEAR * float(problem.t @ problem.t):
             more = MaskLaw.of(problem.design.sizes).interactions(problem.Z)
-            found = replace(problem, controls=np.hstack([columns, more]))
-            return found, *found.gram()
+            return _extended(problem, folds, np.hstack([columns, more]))
     return found, gram, moment
 
 
-def directions(problem: Problem, gram: Floats, moment: Floats) -> Floats:
+def _extended(problem: Problem, folds: Folds, columns: Floats) -> tuple[Problem, Floats, Floats]:
+    """The problem with more columns; what is known of its own is not worked out again."""
+    d, c = problem.Z.shape[1], columns.shape[1]
+    gram, moment = np.empty((d + c, d + c)), np.empty(d + c)
+    gram[:d, :d], moment[:d] = total_of(folds)
+    scaled = columns * problem.root[:, None]
+    gram[:d, d:] = sum(problem.rows(piece).T @ scaled[piece] for piece in problem.pieces)
+    gram[d:, :d], gram[d:, d:], moment[d:] = gram[:d, d:].T, scaled.T @ scaled, scaled.T @ problem.t
+    rows = None if problem.scaled is None else np.hstack([problem.scaled, scaled])
+    return replace(problem, controls=columns, scaled=rows), gram, moment
+
+
+def total_of(folds: Folds) -> tuple[Floats, Floats]:
+    """Gram matrix and moment of all folds."""
+    if len(folds) == 1:
+        return folds[0]
+    return np.sum([g for g, _ in folds], axis=0), np.sum([m for _, m in folds], axis=0)
+
+
+def directions(problem: Problem, folds: Folds) -> Floats:
     """The direction that is being explained, (folds, d): each fold's comes from the other folds."""
-    d, grams, moments = problem.Z.shape[1], [], []
-    for fold in problem.folds:
-        A = problem.rows(fold)
-        rest = gram - A.T @ A
+    (gram, moment), d = total_of(folds), problem.Z.shape[1]
+    found = []
+    for own, product in folds:
+        rest = gram - own
         rest[np.diag_indices(d)] += 1e-4 * np.trace(rest) / d
-        grams.append(rest)
-        moments.append(moment - A.T @ problem.t[fold])
-    return np.asarray(np.linalg.solve(np.array(grams), np.array(moments)[..., None])[..., 0])
+        found.append(np.linalg.solve(rest, moment - product))
+    return np.array(found)
 
 
-def index_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
+def index_columns(problem: Problem, folds: Folds) -> Floats:
     """Index control variates of normal designs: hinges of the direction that is being explained, (n, 5).
 
     Most of what a linear fit leaves over of a saturating model is a function of the fitted sum itself. The
@@ -266,7 +326,7 @@ def index_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
     assert center is not None
     assert spread is not None
     index = np.empty(len(problem.t))
-    for block, b in zip(problem.folds, directions(problem, gram, moment), strict=True):
+    for block, b in zip(problem.folds, directions(problem, folds), strict=True):
         b = b / max(float(np.linalg.norm(spread * b)), 1e-300)
         index[block] = problem.Z[block] @ b - center @ b
     density, above = np.exp(-0.5 * KNOTS**2) / np.sqrt(2 * np.pi), ndtr(-KNOTS)
@@ -275,7 +335,7 @@ def index_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
     return columns
 
 
-def size_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
+def size_columns(problem: Problem, folds: Folds) -> Floats:
     """Index and size control variates of masks: products of powers of the fitted sum and of the mask's size.
 
     All masks of a size are equally likely, so the mean of any such product, alone and with a part kept, is a
@@ -284,20 +344,19 @@ def size_columns(problem: Problem, gram: Floats, moment: Floats) -> Floats:
     """
     assert problem.design.sizes is not None
     law = MaskLaw.of(problem.design.sizes)
-    ways = directions(problem, gram, moment)
+    ways = directions(problem, folds)
     ways /= np.maximum(law.spread(ways), 1e-300)[:, None]
     means, slopes = law.projections(ways)
-    found = np.empty((len(problem.t), len(PRODUCTS)))
-    for fold, b, mean, slope in zip(problem.folds, ways, means, slopes, strict=True):
-        Z = problem.Z[fold]
-        index, *pulls = (Z @ np.column_stack([b, slope])).T
+    constant = means - law.share * slopes.sum(axis=1)
+    found = np.empty((len(problem.t), len(PRODUCTS)), order="F")
+    size = law.standard[problem.Z.sum(axis=1).astype(int)]
+    sizes = [np.ones_like(size), size, size**2, size**2 * size, (size**2) ** 2]
+    for fold, b, offset, slope in zip(problem.folds, ways, constant, slopes, strict=True):
+        index, *pulls = np.column_stack([b, slope]).T @ problem.Z[fold].T
         index -= law.share * b.sum()
-        size = law.standard[Z.sum(axis=1).astype(int)]
-        powers = np.ones((2, 5, len(size)))
-        for k in range(1, 5):
-            powers[:, k] = powers[:, k - 1] * (index, size)
+        powers = [1.0, index, index**2, index**2 * index]
         for c, (k, power) in enumerate(PRODUCTS):
-            found[fold, c] = powers[0, k] * powers[1, power] - pulls[c] - mean[c] + law.share * slope[:, c].sum()
+            found[fold, c] = powers[k] * sizes[power][fold] - pulls[c] - offset[c]
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from veridical.records import Floats
 
 PRODUCTS = ((0, 2), (0, 3), (0, 4), (1, 1), (1, 2), (2, 0), (2, 1), (3, 0))  # powers of the index and the size
 MOST = 4  # parts of a product, with the one it is held against
+Kinds: TypeAlias = dict[int, Floats]
 CHOOSE = ((1,), (1, 1), (1, 2, 1), (1, 3, 3, 1))
 
 
@@ -74,18 +76,19 @@ class MaskLaw:
         An index is centered. A product of parts depends on how many of them differ, and power sums of b count
         the tuples of each kind.
         """
-        center = self.share * b.sum(axis=1, keepdims=True)
-        raw = [_tuples(b, k) for k in range(4)]
-        means, slopes = [], []
-        for k, power in PRODUCTS:
-            kept = self.kept[power]
-            factors = [CHOOSE[k][i] * (-center) ** (k - i) for i in range(k + 1)]
-            mean = sum(f[:, 0] * (raw[i][0] @ kept) for i, f in enumerate(factors))
-            beside = sum(f * (raw[i][1] @ kept) for i, f in enumerate(factors))
-            pull = beside - self.share * np.asarray(mean)[:, None]
-            means.append(mean)
-            slopes.append((pull - self.common * pull.sum(axis=1, keepdims=True)) / self.apart)
-        return np.stack(means, axis=1), np.stack(slopes, axis=2)
+        center = self.share * b.sum(axis=1)
+        means, slopes = np.empty((len(b), len(PRODUCTS))), np.empty((*b.shape, len(PRODUCTS)))
+        raw = _tuples(b)
+        for c, (k, power) in enumerate(PRODUCTS):
+            mean, beside = np.zeros(len(b)), np.zeros(b.shape)
+            for i, (alone, with_part) in enumerate(raw[: k + 1]):
+                factor = CHOOSE[k][i] * (-center) ** (k - i)
+                mean += factor * sum(a * self.kept[power, p] for p, a in alone.items())
+                beside += factor[:, None] * sum(a * self.kept[power, p] for p, a in with_part.items())
+            pull = beside - self.share * mean[:, None]
+            means[:, c] = mean
+            slopes[:, :, c] = (pull - self.common * pull.sum(axis=1, keepdims=True)) / self.apart
+        return means, slopes
 
     def interactions(self, Z: Floats) -> Floats:
         """Each part times the size, less what 1 and the designs say of it, (n, d)."""
@@ -99,27 +102,26 @@ class MaskLaw:
         return products
 
 
-def _tuples(b: Floats, k: int) -> tuple[Floats, Floats]:
-    """The k-th power of the sum of b (m, d), sorted by how many of its parts differ, 0..4.
+def _tuples(b: Floats) -> list[tuple[Kinds, Kinds]]:
+    """The powers 0..3 of the sum of b (m, d), each sorted by how many of its parts differ.
 
-    Alone (m, 5), and times each part (m, d, 5): a tuple that has the part already has no new one by it.
+    Alone (m,), and times each part (m, d): a tuple that has the part already has no new one by it.
     """
-    p1, p2, p3 = (np.sum(b**i, axis=1) for i in (1, 2, 3))
-    o1, o2, o3 = (p[:, None] - b**i for i, p in enumerate((p1, p2, p3), 1))  # of the others
-    none, one = np.zeros_like(p1), np.zeros_like(b)
-    alone = {
-        0: [none + 1],
-        1: [none, p1],
-        2: [none, p2, p1**2 - p2],
-        3: [none, p3, 3 * (p1 * p2 - p3), p1**3 - 3 * p1 * p2 + 2 * p3],
-    }[k]
-    two, three = 3 * b**2 * o1 + 3 * b * o2 + o3, 3 * b * (o1**2 - o2) + 3 * (o1 * o2 - o3)
-    beside = {
-        0: [one, one + 1],
-        1: [one, b, o1],
-        2: [one, b**2, 2 * b * o1 + o2, o1**2 - o2],
-        3: [one, b**3, two, three, o1**3 - 3 * o1 * o2 + 2 * o3],
-    }[k]
-    alone += [none] * (MOST + 1 - len(alone))
-    beside += [one] * (MOST + 1 - len(beside))
-    return np.stack(alone, axis=-1), np.stack(beside, axis=-1)
+    square, cube = b * b, b * b * b
+    p1, p2, p3 = b.sum(axis=1), square.sum(axis=1), cube.sum(axis=1)
+    o1, o2, o3 = p1[:, None] - b, p2[:, None] - square, p3[:, None] - cube  # of the others
+    apart = o1 * o1 - o2
+    return [
+        ({0: np.ones(len(b))}, {1: np.ones(b.shape)}),
+        ({1: p1}, {1: b, 2: o1}),
+        ({1: p2, 2: p1**2 - p2}, {1: square, 2: 2 * b * o1 + o2, 3: apart}),
+        (
+            {1: p3, 2: 3 * (p1 * p2 - p3), 3: p1**3 - 3 * p1 * p2 + 2 * p3},
+            {
+                1: cube,
+                2: 3 * square * o1 + 3 * b * o2 + o3,
+                3: 3 * b * apart + 3 * (o1 * o2 - o3),
+                4: o1 * apart - 2 * (o1 * o2 - o3),
+            },
+        ),
+    ]

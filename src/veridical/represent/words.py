@@ -152,8 +152,8 @@ class TextComposer:
             states = np.concatenate([masks, np.ones((n, 1), bool)], axis=1)
             needs = np.minimum(self.needs, self.n_parts)
         shown = states.take(needs, axis=1)
-        text = np.frombuffer(self.text, dtype=np.uint8)
-        kept: bytes = np.broadcast_to(text, shown.shape)[shown].tobytes()
+        text = np.tile(np.frombuffer(self.text, dtype=np.uint8), n)
+        kept: bytes = text.compress(shown.ravel()).tobytes()
         return kept.decode(errors="surrogatepass").split(self.end)[:-1]
 
     def shortcut(self, predict: Predict) -> Callable[[Floats], Any] | None:
