@@ -22,9 +22,10 @@ Spans: TypeAlias = list[tuple[int, int]]
 Splitter: TypeAlias = Any  # a pattern, a function from a text to (start, stop) pairs, or a tokenizer
 
 ALONE = "\u3041-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
+PICTURE = "[\u2600-\u27bf\U0001f000-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*"  # an emoji, with its color
 MARK_BLOCKS = (range(0x300, 0x1E00), range(0x1F00, 0x3100), range(0xA600, 0xAC00), range(0xFE00, 0xFE30))
 SENTENCE = re.compile(
-    r"""\S(?:.*?)(?:[.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]?[^\W a-z_])|[。！？｡]+[」』”’）]*|(?=\n\s*\n)|(?=\s*\Z))""",
+    r"""\S(?:.*?)(?:(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bProf)[.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]?[^\W a-z_])|[。！？｡]+[」』”’）]*|(?=\n\s*\n)|(?=\s*\Z))""",
     re.DOTALL | re.VERBOSE,
 )
 
@@ -163,7 +164,7 @@ class TextComposer:
 
 
 def words_of(text: str) -> Spans:
-    """Where words are: letters, digits and their marks, with apostrophes inside."""
+    """Where words are: letters, digits and their marks, with apostrophes inside; and emojis."""
     return [m.span() for m in _word().finditer(text)]
 
 
@@ -174,7 +175,8 @@ def _word() -> re.Pattern[str]:
         chr(c) for block in MARK_BLOCKS for c in block if unicodedata.category(chr(c)) in ("Mn", "Mc", "Me")
     )
     inside = rf"(?:[^\W{ALONE}]|[{marks}\u200c\u200d])"
-    return re.compile(rf"[{ALONE}][{marks}]*|[^\W{ALONE}]{inside}*(?:['’]{inside}+)*")
+    picture = rf"{PICTURE}(?:\u200d{PICTURE})*"
+    return re.compile(rf"[{ALONE}][{marks}]*|[^\W{ALONE}]{inside}*(?:['’]{inside}+)*|{picture}")
 
 
 def split_by(split: Splitter, text: str) -> Spans:
