@@ -25,7 +25,10 @@ ALONE = "\u3041-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66
 PICTURE = "[\u2600-\u27bf\U0001f000-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*"  # an emoji, with its color
 MARK_BLOCKS = (range(0x300, 0x1E00), range(0x1F00, 0x3100), range(0xA600, 0xAC00), range(0xFE00, 0xFE30))
 SENTENCE = re.compile(
-    r"""\S(?:.*?)(?:(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bProf)[.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]?[^\W a-z_])|[。！？｡]+[」』”’）]*|(?=\n\s*\n)|(?=\s*\Z))""",
+    r"""\S.*?(?:
+        (?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bProf)  # a title ends no sentence
+        [.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]?[^\W a-z_])  # and what comes next starts like a sentence
+        |[。！？｡]+[」』”’）]*|(?=\n\s*\n)|(?=\s*\Z))""",
     re.DOTALL | re.VERBOSE,
 )
 
