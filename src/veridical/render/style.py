@@ -74,6 +74,7 @@ VIEW_STYLE = """
 .vd .vd-stage{display:grid;grid-template-columns:minmax(0,var(--w,1fr));justify-content:start}
 .vd .vd-ruled{grid-template-columns:3em minmax(0,1fr);justify-content:stretch}
 .vd .vd-wide{justify-content:stretch}
+.vd figcaption+.vd-ruled{margin-top:.55em}
 .vd .vd-strip .vd-stage+.vd-stage{margin-top:.4em}
 .vd .vd-plot{position:relative;width:var(--w,100%);max-width:100%;aspect-ratio:var(--r);height:var(--h,auto);
 background:var(--vd-tint);border-radius:3px}
@@ -106,6 +107,9 @@ color:#fff;font:500 12px/1.4 system-ui,sans-serif;text-align:left;white-space:no
 box-shadow:0 2px 10px rgba(0,0,0,.35);pointer-events:none}
 .vd .vd-flip[data-tip]::after{left:auto!important;right:0}
 .vd .vd-rise[data-tip]::after{top:auto!important;bottom:calc(100% + 5px)}
+.vd .vd-frame{position:relative}
+.vd mark[data-tip]{position:static}
+.vd mark[data-tip]:hover::after,.vd mark[data-tip]:focus::after{max-width:100%}
 .vd [data-tip]:focus-visible,.vd .vd-text:focus-visible{outline:2.5px solid currentColor;outline-offset:2px}
 .vd .vd-badge:hover,.vd .vd-badge:focus{z-index:8}
 .vd .vd-y,.vd .vd-x{position:relative;font-size:.74em;opacity:.8;white-space:nowrap}
@@ -115,7 +119,7 @@ box-shadow:0 2px 10px rgba(0,0,0,.35);pointer-events:none}
 .vd .vd-x span{position:absolute;top:.25em;transform:translateX(-50%)}
 .vd .vd-text{max-height:27em;overflow:auto;padding:.9em 1.1em;border:1px solid var(--vd-line);border-radius:8px;
 white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate;line-height:1.75}
-.vd mark{color:inherit;border-radius:3px;padding:.08em .12em;margin:0 -.12em;
+.vd mark{color:inherit;border-radius:3px;padding:.06em .1em;margin:0 -.07em;
 background:rgba(var(--vd-up-rgb),calc(.07 + .45*var(--s)));border-bottom:2px solid rgba(var(--vd-up-rgb),
 calc(.4 + .6*var(--s)))}
 .vd mark.vd-down{background:rgba(var(--vd-down-rgb),calc(.07 + .45*var(--s)));border-bottom:2px dashed

@@ -79,7 +79,7 @@ def _text(view: View, marks: Marks) -> Markup:
             attributes["title"] = say
         shown.append(tag("mark", attributes, whole(text)))
     box = {"class": "vd-text", "dir": "auto", "role": "region", "aria-label": "The text, with its parts marked"}
-    return tag("div", {**box, "tabindex": 0}, *shown)
+    return tag("div", {"class": "vd-frame"}, tag("div", {**box, "tabindex": 0}, *shown))
 
 
 def _picture(view: View, marks: Marks) -> Markup:

@@ -146,6 +146,8 @@ def _heaviest(names: list[str], sizes: Floats, n_items: int) -> tuple[tuple[str,
 
 def cells(text: str) -> int:
     """How many columns of a terminal the text takes."""
+    if text.isascii():
+        return len(text)
     return sum(
         0 if unicodedata.combining(c) or c in JOINERS else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text
