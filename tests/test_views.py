@@ -548,6 +548,41 @@ def test_players_play_all_what_raises_and_what_lowers(case: Any) -> None:
     assert all("controls" in p and p["aria-label"] for p in players)
 
 
+def test_tiles_of_a_recording_are_drawn_on_its_spectrogram() -> None:
+    e = cases.tiled_sound()
+    shown = sound.spectrum(e.view.data)
+    levels, labels = shown["levels"].astype(float), shown["labels"]
+    assert levels.shape == labels.shape
+    assert set(np.unique(labels)) == {0, 1, 2, 3}
+    pitch = 700 * np.expm1(np.linspace(0, np.log1p(4000 / 700), 97))
+    bands = [int(np.searchsorted(pitch, hertz)) - 1 for hertz in (500, 2000)]
+    loudest = np.sort(np.argsort(-levels[:, 20])[:6])
+    assert all(np.abs(loudest - band).min() <= 1 for band in bands)
+    assert [int(labels[band, 5]) for band in bands] == [0, 2]
+    page = Reader(html.fragment(e))
+    assert len(page.all("image")) == 1
+    assert len(page.all("audio")) == 3
+    assert page.texts["vd-y"].startswith("01k4k Hz")
+    assert "↑ 0 to 4000 Hz" in terminal.picture(e)
+
+
+def test_without_a_rate_nothing_is_played_but_all_is_drawn() -> None:
+    page = Reader(html.fragment(cases.unknown_rate()))
+    assert not page.all("audio")
+    assert len(page.of_class("vd-part")) == 5
+    assert page.of_class("vd-part")[1]["d"].startswith("M200.0 0.0H400.0V100.0")
+    assert page.texts["vd-x"].endswith("8k")
+    e = cases.spectrogram()
+    frames = replace(e, view=View("spectrogram", {**e.view.data, "unit": ("frame", "band")}))
+    assert len(Reader(html.fragment(frames)).all("audio")) == 1  # bounds do not tell what to keep
+
+
+def test_steps_count_in_the_axis() -> None:
+    e = cases.series()
+    page = Reader(html.fragment(replace(e, view=View("series", {**e.view.data, "step": 10}))))
+    assert page.texts["vd-x"].startswith("0100200300400500")
+
+
 def test_long_recordings_are_made_small() -> None:
     long = np.zeros(60 * 48_000, dtype=np.int16)
     clip, rate = sound.playable(long, 48_000)

@@ -147,6 +147,23 @@ def no_recording() -> Explanation:
     return replace(e, view=View("spectrogram", {**data, "unit": "frame, band"}))
 
 
+def tiled_sound() -> Explanation:
+    bounds = [(t, t + 0.5, f, g) for f, g in ((0, 1000), (1000, 4000)) for t in (0, 0.5)]
+    return explained(View("sound", {"samples": tones(), "rate": 8000, "bounds": np.array(bounds, dtype=float)}), 4)
+
+
+def unknown_rate() -> Explanation:
+    """Bounds count samples, and there is nothing to be heard."""
+    e = sound()
+    bounds = e.view.data["bounds"] * [8000, 8000, 0, 0] + [0, 0, 0, 0.5]
+    return replace(e, view=View("sound", {**e.view.data, "rate": 0.0, "bounds": bounds}))
+
+
+def unknown_tiles() -> Explanation:
+    e = tiled_sound()
+    return replace(e, view=View("sound", {**e.view.data, "rate": 0.0}))
+
+
 def three_hundred() -> Explanation:
     return picture(1, 60, 600, 300)
 
@@ -174,6 +191,7 @@ def unheard_of() -> Explanation:
 PLAIN = (text, picture, video, spectrogram, sound, stems, series, fields)
 AWKWARD = (
     nasty, weightless, unknown_weights, no_parts, empty_text, one_pixel, one_value, gaps, all_missing, bands,
-    one_sample, silence, no_recording, three_hundred, long_series, unowned, unheard_of,
+    one_sample, silence, tiled_sound, unknown_rate, unknown_tiles, no_recording, three_hundred, long_series,
+    unowned, unheard_of,
 )  # fmt: skip
 CASES = PLAIN + AWKWARD

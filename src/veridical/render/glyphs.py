@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from veridical.records import Floats, View
+from veridical.render import sound
 from veridical.render.marks import Marks, pieces, stretches, telling
 from veridical.render.pixels import Labels, envelope, inside, sample
 from veridical.render.words import cells, fit, harmless, percent, plain, shorten
@@ -109,12 +110,14 @@ def _spectrogram(view: View, marks: Marks, width: int) -> list[str]:
 
 def _sound(view: View, marks: Marks, width: int) -> list[str]:
     """The loudness over time, and below it what each slice counts."""
-    samples, rate = np.asarray(view.data["samples"], dtype=np.float64), float(view.data["rate"])
+    if view.data.get("stems") is None and view.data["rate"] and sound.tiled(view.data):
+        return _spectrogram(View("spectrogram", sound.spectrum(view.data)), marks, width)
+    samples = np.asarray(view.data["samples"], dtype=np.float64)
     n = min(width - 2, LONG)
     low, high = envelope(samples, n)
     lines = [f"  {_spark(np.maximum(np.abs(low), np.abs(high)), 0.0)}"]
     if view.data.get("stems") is None and len(samples):
-        times = (np.arange(len(low)) + 0.5) * len(samples) / max(len(low), 1) / rate
+        times = (np.arange(len(low)) + 0.5) * sound.length(view.data) / max(len(low), 1)
         owners = np.full(len(times), -1)
         for j, (start, stop, *_) in enumerate(np.asarray(view.data["bounds"], dtype=float)):
             owners[(times >= start) & (times < stop)] = j

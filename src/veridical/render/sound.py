@@ -16,6 +16,7 @@ from veridical.records import Floats
 Samples: TypeAlias = npt.NDArray[np.int16]
 MOST = 160_000  # samples of one player: ten seconds at 16 kHz
 LEAST_RATE = 8_000  # a long recording is played at a lower rate, but not below this; then only its beginning
+BANDS, RANGE = 96, 70.0  # rows of a spectrogram, and decibels from its brightest to its darkest
 FADE = 0.005  # seconds, so that a cut does not click
 
 
@@ -30,6 +31,37 @@ def kept(data: Mapping[str, Any], parts: Sequence[int]) -> Samples:
     if np.all((bounds[:, 2] <= 0) & (bounds[:, 3] >= top) | ~np.isfinite(bounds[:, 2:]).all(axis=1)):
         return _whole(samples * _gate(bounds[:, :2] * rate, len(samples), rate))
     return _whole(_filtered(samples, rate, bounds))
+
+
+def length(data: Mapping[str, Any]) -> float:
+    """How long the sound of a view is, in the unit of its bounds; its rate may be unknown."""
+    ends = np.asarray(data["bounds"], dtype=np.float64).reshape(-1, 4)[:, 1]
+    known = ends[np.isfinite(ends)]
+    return float(known.max()) if known.size else len(data["samples"]) / (float(data["rate"]) or 1.0)
+
+
+def tiled(data: Mapping[str, Any]) -> bool:
+    """Whether parts differ in frequency, so that time alone does not tell them apart."""
+    return len({(low, high) for *_, low, high in np.asarray(data["bounds"], dtype=np.float64).tolist()}) > 1
+
+
+def spectrum(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What a spectrogram of a sound is drawn from: loudness in bands of even pitch, and the part of each cell."""
+    samples, rate = np.asarray(data["samples"], dtype=np.float64), float(data["rate"])
+    window = min(2 ** round(np.log2(max(rate * 0.04, 16))), len(samples))
+    hop = max(window // 4, len(samples) // 700, 1)
+    hertz, seconds, found = signal.stft(samples, rate, nperseg=window, noverlap=max(window - hop, 0))
+    pitch = 700 * np.expm1(np.linspace(0, np.log1p(rate / 1400), BANDS + 1))
+    bins = np.searchsorted(hertz, pitch[:-1], side="right") - 1
+    loud = np.maximum.reduceat(np.abs(found), bins, axis=0)
+    decibel = 20 * np.log10(np.maximum(loud, 1e-9) / max(float(loud.max(initial=0.0)), 1e-9))
+    labels = np.full(loud.shape, -1)
+    middle = (pitch[:-1] + pitch[1:]) / 2
+    times = np.minimum(seconds, len(samples) / rate * (1 - 1e-9))
+    for part, (start, stop, low, high) in enumerate(np.asarray(data["bounds"], dtype=np.float64)):
+        labels[np.ix_((middle >= low) & (middle < high), (times >= start) & (times < stop))] = part
+    levels = np.asarray(255 * np.clip(1 + decibel / RANGE, 0, 1), dtype=np.uint8)
+    return {**data, "levels": levels, "labels": labels, "unit": ("s", "Hz")}
 
 
 def wav(samples: Samples, rate: float) -> bytes:

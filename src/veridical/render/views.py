@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from veridical.records import Floats, View
+from veridical.render import sound
 from veridical.render.canvas import (
     Axes,
     Stage,
@@ -48,7 +49,7 @@ def _view(view: View, marks: Marks) -> Markup:
         "text": _text,
         "picture": _picture,
         "spectrogram": _spectrogram,
-        "sound": waveform,
+        "sound": _sound,
         "series": series,
         "fields": _fields,
     }
@@ -115,6 +116,13 @@ def _spectrogram(view: View, marks: Marks) -> Markup:
     first, second = _pair(content, sample(labels, h, w), marks, told, (MAP, 220))
     pair = (figure(escape("as it is"), first), figure(escape("what counts in it"), second))
     return join(tag("div", {"class": "vd-pair"}, *pair), players(data, marks))
+
+
+def _sound(view: View, marks: Marks) -> Markup:
+    """A waveform, or a spectrogram where parts differ in frequency and the rate is known."""
+    if view.data.get("stems") is None and view.data["rate"] and sound.tiled(view.data):
+        return _spectrogram(View("spectrogram", sound.spectrum(view.data)), marks)
+    return waveform(view, marks)
 
 
 def _fields(view: View, marks: Marks) -> Markup:

@@ -35,7 +35,7 @@ Box = tuple[float, float, float, float]  # left, right, top, bottom, in shares o
 
 def series(view: View, marks: Marks) -> Markup:
     """One panel a channel, those with the most weight first chosen, windows shaded."""
-    values = np.asarray(view.data["values"], dtype=np.float64)
+    values, step = np.asarray(view.data["values"], dtype=np.float64), int(view.data.get("step", 1))
     labels, names = view.data.get("labels"), [str(c) for c in view.data["channels"]]
     n, count = values.shape
     owned = [np.unique(labels[:, c]) if labels is not None else np.empty(0, int) for c in range(count)]
@@ -48,10 +48,10 @@ def series(view: View, marks: Marks) -> Markup:
         boxes = [((start / n, stop / n, 0.0, 1.0), part) for start, stop, part in found]
         low, high = _limits(line)
         axes = Axes(
-            [((t + 0.5) / n, short(t)) for t in ticks(0, n - 1)] if c == chosen[-1] else (),
+            [((t / step + 0.5) / n, short(t)) for t in ticks(0, (n - 1) * step)] if c == chosen[-1] else (),
             [((v - low) / (high - low), short(v)) for v in ticks(low, high, 3)],
         )
-        what = f"series {names[c]}, {n:,} values from {short(low)} to {short(high)}"
+        what = f"series {names[c]}, {n * step:,} values from {short(low)} to {short(high)}"
         body = _panel(_line(line, low, high), boxes, marks, (what, axes))
         panels.append(figure(escape(names[c], 60) if count > 1 or names[c] else NONE, body))
     left = count - len(chosen)
@@ -61,16 +61,14 @@ def series(view: View, marks: Marks) -> Markup:
 def waveform(view: View, marks: Marks) -> Markup:
     """The recording with its slices shaded, or one panel a stem, and players."""
     data = view.data
-    rate = float(data["rate"])
     if data.get("stems") is not None and len(marks.names):
-        body = _stems(data, marks, rate)
-    else:
-        samples = np.asarray(data["samples"], dtype=np.float64)
-        seconds = len(samples) / rate
-        boxes = [(_box(b, seconds, rate / 2), j) for j, b in enumerate(np.asarray(data["bounds"], dtype=float))]
-        loudest = float(np.abs(samples).max(initial=0.0)) or 1.0
-        what = f"recording of {seconds:.3g} s"
-        body = _panel(_area(samples, loudest), boxes, marks, (what, _seconds(seconds)))
+        return join(_stems(data, marks), players(data, marks))
+    samples, bounds = np.asarray(data["samples"], dtype=np.float64), np.asarray(data["bounds"], dtype=np.float64)
+    long, top = sound.length(data), float(bounds[:, 3].max(initial=0.0))
+    boxes = [(_box(b, long, top), j) for j, b in enumerate(bounds)]
+    loudest = float(np.abs(samples).max(initial=0.0)) or 1.0
+    what = f"recording of {long:.3g} {_unit(data)}"
+    body = _panel(_area(samples, loudest), boxes, marks, (what, _times(data)))
     return join(body, players(data, marks))
 
 
@@ -81,8 +79,9 @@ def players(data: Any, marks: Marks) -> Markup:
     rate = float(data["rate"])
     tracks = [("", "The recording", np.asarray(data["samples"]))]
     signs = ((1, "vd-up", "Only what raises the output"), (-1, "vd-down", "Only what lowers it"))
+    in_seconds = data.get("unit", ("s",))[0] == "s"  # else the bounds do not say what to keep
     for sign, kind, words in signs:
-        parts = marks.of_sign(sign)
+        parts = marks.of_sign(sign) if in_seconds else []
         if parts:
             tracks.append((kind, words, sound.kept(data, parts)))
     shown = []
@@ -97,14 +96,15 @@ def players(data: Any, marks: Marks) -> Markup:
     return join(tag("div", {"class": "vd-players"}, *shown), more)
 
 
-def _stems(data: Any, marks: Marks, rate: float) -> Markup:
-    stems = np.asarray(data["stems"], dtype=np.float64)
+def _stems(data: Any, marks: Marks) -> Markup:
+    """One panel a stem, those with the most weight, all on one scale."""
+    stems, bounds = np.asarray(data["stems"], dtype=np.float64), np.asarray(data["bounds"], dtype=np.float64)
     loudest = float(np.abs(stems).max(initial=0.0)) or 1.0
     chosen = sorted(np.argsort(-np.abs(marks.strengths), kind="stable")[:MOST_PANELS].tolist())
-    seconds, panels = stems.shape[1] / rate, []
+    panels = []
     for j in chosen:
-        axes = _seconds(seconds) if j == chosen[-1] else Axes()
-        box = [((0.0, 1.0, 0.0, 1.0), j)] if marks.sign(j) else []
+        axes = _times(data) if j == chosen[-1] else Axes()
+        box = [(_box(bounds[j], sound.length(data), 0.0), j)]
         body = _panel(_area(stems[j], loudest), box, marks, (f"stem {marks.names[j]}", axes))
         panels.append(figure(escape(marks.names[j], 60), body))
     left = len(stems) - len(chosen)
@@ -156,17 +156,24 @@ def _area(samples: Floats, loudest: float) -> Markup:
     return tag("path", {"class": "vd-area", "d": path})
 
 
-def _box(bounds: Floats, seconds: float, top: float) -> Box:
+def _box(bounds: Floats, long: float, top: float) -> Box:
+    """Where a part lies: its time across, its band up, by pitch."""
     start, stop, low, high = (float(b) for b in bounds)
-    if not np.isfinite([low, high]).all() or high <= low:
-        low, high = 0.0, top
-    times = [min(max(t / seconds, 0.0), 1.0) if seconds else 0.0 for t in (start, stop)]
-    ends = [1 - min(max(f / top, 0.0), 1.0) for f in (high, low)]
-    return times[0], times[1], ends[0], ends[1]
+    times = [min(max(t / long, 0.0), 1.0) if long else 0.0 for t in (start, stop)]
+    if not 0 <= low < high < np.inf or top <= 0:
+        return times[0], times[1], 0.0, 1.0
+    above, below = (1 - float(np.log1p(f / 700) / np.log1p(top / 700)) for f in (high, low))
+    return times[0], times[1], above, below
 
 
-def _seconds(seconds: float) -> Axes:
-    return Axes(with_unit([(t / seconds, f"{t:g}") for t in ticks(0, seconds)] if seconds else [], "s"))
+def _times(data: Any) -> Axes:
+    long = sound.length(data)
+    return Axes(with_unit([(t / long, short(t)) for t in ticks(0, long)] if long else [], _unit(data)))
+
+
+def _unit(data: Any) -> str:
+    """Seconds, unless the rate was never known."""
+    return "s" if data["rate"] else ""
 
 
 def _limits(values: Floats) -> tuple[float, float]:
