@@ -407,7 +407,9 @@ def test_series_have_a_panel_a_channel() -> None:
     assert len(html.fragment(cases.long_series())) < 150_000
     broken = Reader(html.fragment(cases.gaps())).of_class("vd-line")[0]["d"]
     assert broken.count("M") == 3  # before, between and after the two gaps
-    assert not Reader(html.fragment(cases.bands())).of_class("vd-part")
+    without_place = Reader(html.fragment(cases.bands()))
+    assert not without_place.of_class("vd-part")
+    assert not without_place.of_class("vd-badge")
 
 
 # ---- pixels
@@ -531,6 +533,20 @@ def test_stems_are_added_up() -> None:
     np.testing.assert_array_equal(sound.kept(data, [0, 1]), np.full(4000, 3000))
     loud = {**data, "stems": np.full((3, 10), 30000, dtype=np.int16)}
     assert sound.kept(loud, [0, 1, 2]).max() == 32767  # and not around the corner
+
+
+def test_stretches_of_one_stem_share_a_panel() -> None:
+    stems = np.zeros((4, 800), dtype=np.int16)
+    bounds = np.array([(0, 1, 0, 400), (1, 2, 0, 400)] * 2, dtype=float)
+    names = ("drums, 0-1 s", "drums, 1-2 s", "voice, 0-1 s", "voice, 1-2 s")
+    view = View("sound", {"samples": stems[0], "rate": 400, "bounds": bounds, "stems": stems})
+    e = cases.explained(view, 4)
+    e = replace(e, parts=tuple(replace(p, name=name) for p, name in zip(e.parts, names, strict=True)))
+    page = Reader(html.fragment(e))
+    assert [known["aria-label"][:10] for known in page.all("svg") if "stem" in known.get("aria-label", "")] == [
+        "stem drums", "stem voice",
+    ]  # fmt: skip
+    assert [p["d"].split("V")[0] for p in page.of_class("vd-part")] == ["M0.0 0.0H500.0", "M500.0 0.0H1000.0"] * 2
 
 
 @pytest.mark.parametrize("case", [cases.spectrogram, cases.sound, cases.stems])

@@ -99,7 +99,7 @@ def keyed(view: View | None) -> bool:
         return False
     if view.kind == "fields":
         return any(isinstance(inner, View) and keyed(inner) for _, _, inner in view.data["fields"].values())
-    return view.kind != "text"
+    return view.kind != "text" and not (view.kind == "series" and view.data.get("labels") is None)
 
 
 def pieces(view: View) -> Iterator[tuple[str, int]]:

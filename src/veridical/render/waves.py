@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,9 @@ def series(view: View, marks: Marks) -> Markup:
         what = f"series {names[c]}, {n * step:,} values from {short(low)} to {short(high)}"
         body = _panel(_line(line, low, high), boxes, marks, (what, axes))
         panels.append(figure(escape(names[c], 60) if count > 1 or names[c] else NONE, body))
-    left = count - len(chosen)
-    return join(*panels, note(f"And {left:,} more channels, with less weight.") if left > 0 else NONE)
+    notes = [f"And {count - len(chosen):,} more channels, with less weight."] if count > len(chosen) else []
+    notes += ["The parts are bands of frequency: they have no place in time."] if labels is None else []
+    return join(*panels, *map(note, notes))
 
 
 def waveform(view: View, marks: Marks) -> Markup:
@@ -97,18 +99,23 @@ def players(data: Any, marks: Marks) -> Markup:
 
 
 def _stems(data: Any, marks: Marks) -> Markup:
-    """One panel a stem, those with the most weight, all on one scale."""
+    """One panel a stem, those with the most weight, all on one scale; parts of a stem are its stretches of time."""
     stems, bounds = np.asarray(data["stems"], dtype=np.float64), np.asarray(data["bounds"], dtype=np.float64)
     loudest = float(np.abs(stems).max(initial=0.0)) or 1.0
-    chosen = sorted(np.argsort(-np.abs(marks.strengths), kind="stable")[:MOST_PANELS].tolist())
+    starts = np.flatnonzero(np.r_[True, np.diff(bounds[:, 0]) <= 0])  # where time begins again
+    groups = [list(range(a, b)) for a, b in pairwise([*starts.tolist(), len(bounds)])]
+    weight = [-float(np.abs(marks.strengths[group]).sum()) for group in groups]
+    chosen = [groups[i] for i in sorted(np.argsort(weight, kind="stable")[:MOST_PANELS].tolist())]
     panels = []
-    for j in chosen:
-        axes = _times(data) if j == chosen[-1] else Axes()
-        box = [(_box(bounds[j], sound.length(data), 0.0), j)]
-        body = _panel(_area(stems[j], loudest), box, marks, (f"stem {marks.names[j]}", axes))
-        panels.append(figure(escape(marks.names[j], 60), body))
-    left = len(stems) - len(chosen)
-    return join(*panels, note(f"And {left:,} more parts, with less weight.") if left > 0 else NONE)
+    for group in chosen:
+        name = marks.names[group[0]]
+        name = name.rpartition(",")[0] or name if len(group) > 1 else name
+        boxes = [(_box(bounds[j], sound.length(data), 0.0), j) for j in group]
+        axes = _times(data) if group is chosen[-1] else Axes()
+        body = _panel(_area(stems[group].sum(axis=0), loudest), boxes, marks, (f"stem {name}", axes))
+        panels.append(figure(escape(name, 60), body))
+    left = len(groups) - len(chosen)
+    return join(*panels, note(f"And {left:,} more stems, with less weight.") if left > 0 else NONE)
 
 
 def _panel(curve: Markup, boxes: Sequence[tuple[Box, int]], marks: Marks, told: tuple[str, Axes]) -> Markup:
