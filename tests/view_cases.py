@@ -188,10 +188,33 @@ def unheard_of() -> Explanation:
     return explained(View("smell", {"notes": "of pine"}), 2)
 
 
+def hostile_picture() -> Explanation:
+    return _renamed(picture(3), titles=made.HOSTILE[:3])
+
+
+def hostile_series() -> Explanation:
+    return _renamed(series(60, 6), channels=made.HOSTILE[:6])
+
+
+def hostile_spectrogram() -> Explanation:
+    return _renamed(spectrogram(), unit=made.HOSTILE[:2])
+
+
+def hostile_fields() -> Explanation:
+    inner = {name: (j, 1, name[:3000]) for j, name in enumerate(made.HOSTILE)}
+    return _renamed(explained(View("fields", {"fields": inner}), len(inner)), more=1)
+
+
+def _renamed(e: Explanation, **data: object) -> Explanation:
+    """Every name a stranger may choose is an attack or a nuisance, those of the parts too."""
+    parts = tuple(replace(p, name=made.HOSTILE[j % len(made.HOSTILE)]) for j, p in enumerate(e.parts))
+    return replace(e, parts=parts, view=View(e.view.kind, {**e.view.data, **data}))
+
+
 PLAIN = (text, picture, video, spectrogram, sound, stems, series, fields)
 AWKWARD = (
     nasty, weightless, unknown_weights, no_parts, empty_text, one_pixel, one_value, gaps, all_missing, bands,
     one_sample, silence, tiled_sound, unknown_rate, unknown_tiles, no_recording, three_hundred, long_series,
-    unowned, unheard_of,
+    unowned, unheard_of, hostile_picture, hostile_series, hostile_spectrogram, hostile_fields,
 )  # fmt: skip
 CASES = PLAIN + AWKWARD

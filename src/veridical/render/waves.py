@@ -99,7 +99,7 @@ def players(data: Any, marks: Marks) -> Markup:
 
 
 def _stems(data: Any, marks: Marks) -> Markup:
-    """One panel a stem, those with the most weight, all on one scale; parts of a stem are its stretches of time."""
+    """One panel a stem, those with the most weight, all on one scale; its parts are stretches of time."""
     stems, bounds = np.asarray(data["stems"], dtype=np.float64), np.asarray(data["bounds"], dtype=np.float64)
     loudest = float(np.abs(stems).max(initial=0.0)) or 1.0
     starts = np.flatnonzero(np.r_[True, np.diff(bounds[:, 0]) <= 0])  # where time begins again
