@@ -79,7 +79,7 @@ class TensorComposer:
 
 def compose(x: Any, fill: Array, labels: Any) -> ArrayComposer | TensorComposer:
     """What makes the inputs of an array or a tensor."""
-    return TensorComposer.of(x, fill, labels) if is_tensor(x) else ArrayComposer.of(x, fill, labels)
+    return TensorComposer.of(x, fill, labels) if is_tensor(x) else ArrayComposer.of(np.asarray(x), fill, labels)
 
 
 def is_tensor(x: Any) -> bool:
