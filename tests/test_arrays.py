@@ -40,3 +40,27 @@ def test_an_image_of_pillow_is_as_good_as_its_array() -> None:
     made = composed(vd.Grid(2, 2)(image.fromarray(x)), masks)
     assert made.dtype == np.uint8
     np.testing.assert_array_equal(made, composed(vd.Grid(2, 2)(x), masks))
+
+
+def test_a_fill_that_is_another_picture_is_read_as_the_picture_is() -> None:
+    """Axes that are spelled out hold for the other picture, too."""
+    x, other = RNG.random((2, 4, 6, 5))
+    labels = np.arange(120).reshape(4, 6, 5) // 40
+    volume = vd.Superpixels(segment=labels, fill=other, axes="ZHW")(x)
+    np.testing.assert_array_equal(composed(volume, [[1, 0, 1]])[0], np.where(labels == 1, other, x))
+
+
+def test_a_constant_a_channel_fills_a_series() -> None:
+    x = RNG.normal(size=(20, 2))
+    together = vd.Windows(2, fill=vd.Constant((5.0, -5.0)), together=True)(x)
+    np.testing.assert_array_equal(composed(together, [[0, 1]])[0], np.vstack([np.full((10, 2), [5, -5]), x[10:]]))
+
+
+def test_a_function_that_segments_sees_the_whole_picture() -> None:
+    """scikit-image's own see a large picture coarsely, but a caller may know the labels already."""
+    x = RNG.random((300, 400, 3))
+    known = np.add.outer(np.arange(300) // 150, 2 * (np.arange(400) // 200))
+    seen: list[Any] = []
+    parts = vd.Superpixels(segment=lambda picture: seen.append(picture.shape) or known)(x)
+    assert seen == [(300, 400, 3)]
+    assert len(parts.names) == 4

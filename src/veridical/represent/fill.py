@@ -16,6 +16,7 @@ from scipy import ndimage
 
 from veridical.errors import InputError, check_positive, check_whole, require
 from veridical.records import Floats
+from veridical.represent.masked import tried
 
 Labels: TypeAlias = npt.NDArray[np.intp]
 
@@ -54,9 +55,17 @@ class Constant:
 
     value: float | tuple[float, ...] = 0.0
 
+    def __post_init__(self) -> None:
+        try:
+            value = np.asarray(self.value, dtype=np.float64)
+        except (TypeError, ValueError):
+            value = np.array(np.nan)
+        if value.ndim > 1 or not np.isfinite(value).all():
+            raise InputError(f"Constant wants one finite number, or one a channel, not {self.value!r}")
+
     def __call__(self, values: Floats, labels: Labels) -> Floats:
         value = np.asarray(self.value, dtype=np.float64)
-        if value.ndim > 1 or (value.ndim == 1 and len(value) != values.shape[-1]):
+        if value.ndim == 1 and len(value) != values.shape[-1]:
             raise InputError(
                 f"Constant has shape {value.shape}, but there are {values.shape[-1]} channels: give one value, "
                 "or one a channel"
@@ -84,6 +93,9 @@ class Noise:
     """Normal noise with the mean and spread of each channel, the same for every sample."""
 
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole("the seed of Noise", self.seed, 0)
 
     def __call__(self, values: Floats, labels: Labels) -> Floats:
         axes = tuple(range(labels.ndim))
@@ -140,21 +152,30 @@ class Interpolate:
         return found
 
 
+def is_other(fill: Any) -> bool:
+    """Whether a fill is an instance of its own, rather than a function."""
+    return not callable(fill) and not isinstance(fill, (str, bytes, int, float)) and fill is not None
+
+
 def filled(fill: Any, values: Floats, labels: Labels, what: str) -> Floats:
     """What a fill gives, checked; an array of the caller's own is taken as it is."""
-    found = fill(values, labels) if callable(fill) and not isinstance(fill, type) else fill
-    if isinstance(fill, type) or found is None or isinstance(found, str):
+    if isinstance(fill, type) or not (callable(fill) or is_other(fill)):
         raise InputError(
             f"fill wants an object such as PartMean() or Constant(0), or another {what}, not {fill!r}"
         )
+    found = tried("fill", fill, values, labels) if callable(fill) else fill
     try:
         result = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError) as cause:
-        raise InputError(f"fill wants numbers: {cause}") from cause
+        raise InputError(
+            f"the fill gave no numbers: {cause}; it must give values of shape {values.shape}, or another {what}"
+        ) from cause
     if result.shape == labels.shape:
         result = result[..., None]
     if result.shape != values.shape:
-        raise InputError(f"the fill has shape {np.shape(found)}, but the {what} has {values.shape}")
+        raise InputError(
+            f"the fill has shape {np.shape(found)}, but the {what} has {values.shape}: give one value a place"
+        )
     if not np.isfinite(result).all():
-        raise InputError("the fill has NaN or infinity")
+        raise InputError("the fill has NaN or infinity: give finite numbers")
     return result

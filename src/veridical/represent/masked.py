@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, overload
 
-from veridical.errors import InputError
+from veridical.errors import InputError, VeridicalError
 from veridical.masks import Gaussian, Sizes
 from veridical.records import Bools, Floats, Kernel, Part, Predict, Representation, Sample, Seed, View
 
@@ -149,6 +149,17 @@ def unique(names: Sequence[str]) -> list[str]:
         taken.add(chosen)
         found.append(chosen)
     return found
+
+
+def tried(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of the caller's own gives; if it fails, say which one it was."""
+    try:
+        return function(*arguments)
+    except VeridicalError:
+        raise
+    except Exception as cause:
+        shapes = ", ".join(f"an array of shape {a.shape}" if hasattr(a, "shape") else repr(a) for a in arguments)
+        raise InputError(f"{name} failed with {type(cause).__name__} on {shapes}: {cause}") from cause
 
 
 def checked_parts(n: int, least: int, what: str, do: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from veridical.errors import InputError, check_whole
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
-from veridical.represent.fill import Labels, PartMean, filled
+from veridical.represent.fill import Labels, PartMean, filled, is_other
 from veridical.represent.masked import Listed, Masked, checked_parts
 from veridical.represent.regions import Array, as_type, compose, numbers_of
 from veridical.represent.segment import Slic, relabeled, segmented
@@ -105,6 +105,7 @@ class Picture:
     x: Any  # as it came
     array: Array  # the same as NumPy
     channel: int | None  # axis of the channels
+    what: str = "picture"
 
     @classmethod
     def of(cls, x: Any, axes: str | None) -> Picture:
@@ -134,13 +135,23 @@ class Picture:
         """The Representation by these regions."""
         d = int(labels.max()) + 1
         checked_parts(d, least, "region", "give labels of your own, or a grid such as vd.Grid(4, 4)")
-        if not callable(fill):
-            fill = Picture.of(fill, None if self.channel is None else _axes_like(self)).values
-        other = as_type(filled(fill, self.values.astype(np.float64), labels, "picture"), self.array.dtype)
+        other = self._filled(fill, labels)
         where = labels if self.channel is None else np.expand_dims(labels, self.channel)
         fitting = other[..., 0] if self.channel is None else np.moveaxis(other, -1, self.channel)
         parts = tuple(Part(name, name, "region", j) for j, name in enumerate(names))
         return Masked(parts, coins(d), compose(self.x, fitting, where), self._view(labels), ())
+
+    def _filled(self, fill: Fill, labels: Labels) -> Array:
+        """The picture with every part taken away, channels last."""
+        if is_other(fill):
+            other = numbers_of(fill, "the fill")
+            if other.shape != self.array.shape:
+                raise InputError(
+                    f"the fill has shape {other.shape}, but the {self.what} has {self.array.shape}: give another "
+                    f"{self.what} of the same shape"
+                )
+            fill = replace(self, array=other).values
+        return as_type(filled(fill, self.values.astype(np.float64), labels, self.what), self.array.dtype)
 
     def _view(self, labels: Labels) -> View:
         """A small copy to draw: at most a few frames of at most a few hundred pixels a side."""
@@ -180,13 +191,6 @@ def channel_axis(shape: tuple[int, ...], axes: str | None) -> int | None:
         return len(shape) - 1
     candidates = (0,) if len(shape) == 3 else (1, 0)
     return next((axis for axis in candidates if shape[axis] <= 4), None)
-
-
-def _axes_like(picture: Picture) -> str:
-    letters = ["S"] * picture.array.ndim
-    if picture.channel is not None:
-        letters[picture.channel] = "C"
-    return "".join(letters)
 
 
 def _own_labels(labels: Any, picture: Picture) -> Labels:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from veridical.errors import InputError, check_positive, require
+from veridical.errors import InputError, check_positive, check_whole, require
 from veridical.records import Floats
 from veridical.represent.fill import Labels
+from veridical.represent.masked import tried
+from veridical.represent.regions import numbers_of
 
 DETAIL = 256  # places a side that a segmentation looks at, at most
 
@@ -22,7 +24,8 @@ class Slic:
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive("compactness", self.compactness)
+        check_positive("the compactness of Slic", self.compactness)
+        _check_sigma("Slic", self.sigma)
 
     def __call__(self, picture: Floats, n: int) -> Any:
         find = require("skimage.segmentation", extra="image").slic
@@ -42,6 +45,11 @@ class Quickshift:
     max_dist: float = 200.0
     ratio: float = 0.2
 
+    def __post_init__(self) -> None:
+        check_positive("the kernel_size of Quickshift", self.kernel_size)
+        check_positive("the max_dist of Quickshift", self.max_dist)
+        check_positive("the ratio of Quickshift", self.ratio)
+
     def __call__(self, picture: Floats, n: int) -> Any:
         find = require("skimage.segmentation", extra="image").quickshift
         color = _three_channels(picture, "Quickshift")
@@ -56,6 +64,11 @@ class Felzenszwalb:
     sigma: float = 0.5
     min_size: int = 50
 
+    def __post_init__(self) -> None:
+        check_positive("the scale of Felzenszwalb", self.scale)
+        _check_sigma("Felzenszwalb", self.sigma)
+        check_whole("the min_size of Felzenszwalb", self.min_size)
+
     def __call__(self, picture: Floats, n: int) -> Any:
         find = require("skimage.segmentation", extra="image").felzenszwalb
         if picture.ndim != 3:
@@ -64,17 +77,27 @@ class Felzenszwalb:
 
 
 def segmented(segment: Any, picture: Floats, n: int) -> Labels:
-    """At most n regions of a picture (..., c) with values from 0 to 1; a large one is looked at coarsely."""
+    """At most n regions of a picture (..., c) with values from 0 to 1; a large one is looked at coarsely.
+
+    A function of the caller's own sees the whole picture, and may give as many regions as it likes.
+    """
     shape = picture.shape[:-1]
+    if not _wants_n(segment):
+        found = relabeled(numbers_of(tried("segment", segment, picture), "the labels"))
+        if found.shape != shape:
+            raise InputError(
+                f"segment gave labels of shape {found.shape} for a picture of shape {shape} (channels aside): "
+                "it must give one label a pixel"
+            )
+        return found
+    if len(shape) > 3:
+        raise InputError(
+            f"{type(segment).__name__} is for at most three axes beside the channels, not {len(shape)}: give labels "
+            "of your own, or a grid such as vd.Grid(4, 4)"
+        )
     step = -(-max(shape) // DETAIL)
     coarse = picture[(slice(None, None, step),) * len(shape)]
-    found = np.asarray(segment(coarse, n) if _wants_n(segment) else segment(coarse))
-    if found.shape != coarse.shape[:-1]:
-        raise InputError(
-            f"the segmentation gave labels of shape {found.shape} for a picture of shape {coarse.shape[:-1]}"
-        )
-    labels = relabeled(found)
-    labels = merged(labels, coarse, n) if _wants_n(segment) else labels
+    labels = merged(relabeled(segment(coarse, n)), coarse, n)
     for axis, size in enumerate(shape):
         labels = labels.take(np.arange(size) // step, axis=axis)
     return labels
@@ -130,6 +153,11 @@ def _neighbors(labels: Labels, d: int) -> dict[int, set[int]]:
             touching[i].add(j)
             touching[j].add(i)
     return touching
+
+
+def _check_sigma(name: str, sigma: Any) -> None:
+    if sigma != 0:  # which is no smoothing at all
+        check_positive(f"the sigma of {name}", sigma)
 
 
 def _wants_n(segment: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from veridical.errors import InputError, check_whole
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
-from veridical.represent.fill import WholeMean, filled
+from veridical.represent.fill import WholeMean, filled, is_other
 from veridical.represent.masked import Listed, Masked, checked_parts, unique
 from veridical.represent.pictures import Fill
 from veridical.represent.regions import Array, as_type, compose, numbers_of
@@ -117,15 +117,17 @@ class Windows:
         return Listed.of(self, X, "series")
 
     def _filled(self, by_time: Array, window: Any) -> Array:
-        """The series with every window filled, channel by channel."""
+        """The series with every window filled."""
         values, fill = by_time.astype(np.float64), self.fill
-        if callable(fill):
-            columns = [filled(fill, values[:, [k]], window, "series") for k in range(values.shape[1])]
-            return as_type(np.concatenate(columns, axis=1), by_time.dtype)
-        other = numbers_of(fill, "the other series")
+        if not is_other(fill):
+            return as_type(filled(fill, values, window, "series"), by_time.dtype)
+        other = numbers_of(fill, "the fill")
         other = other[:, None] if other.ndim == 1 else other if self.time_axis == 0 else other.T
         if other.shape != by_time.shape:
-            raise InputError(f"the other series has shape {np.shape(fill)}, the series has {by_time.shape}")
+            raise InputError(
+                f"the fill has shape {np.shape(fill)}, but the series has {by_time.shape}: "
+                "give another series of the same shape"
+            )
         return as_type(other, by_time.dtype)
 
     def _oriented(self, by_time: Array, like: Array) -> Array:

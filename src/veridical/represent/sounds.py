@@ -145,7 +145,7 @@ class Tiles:
             raise InputError(
                 f"a spectrogram has axes (bands, frames), perhaps after channels; this has {array.shape}"
             )
-        picture = Picture(x if samples is None else array, array, 0 if array.ndim == 3 else None)
+        picture = Picture(x if samples is None else array, array, 0 if array.ndim == 3 else None, "spectrogram")
         levels = array if array.ndim == 2 else array.mean(axis=0)
         levels = levels if self.time_axis == -1 else levels.T
         if np.ptp(levels) == 0:
@@ -218,7 +218,7 @@ class Slices:
         edges = np.searchsorted(labels, np.arange(self.n + 1))
         rate = self.rate or 1.0
         names = [_span_name(a / rate, b / rate, "s" if self.rate else "samples") for a, b in pairwise(edges)]
-        picture = Picture(x, samples, 0 if samples.ndim == 2 else None)
+        picture = Picture(x, samples, 0 if samples.ndim == 2 else None, "recording")
         bounds = np.array([(a / rate, b / rate, 0.0, rate / 2) for a, b in pairwise(edges)])
         view = View("sound", {**_heard(_mono(samples), self.rate), "bounds": bounds})
         return _as_sound(picture.masked(labels, self.fill, unique(names), 1), view, "slice")
