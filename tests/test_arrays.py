@@ -64,3 +64,15 @@ def test_a_function_that_segments_sees_the_whole_picture() -> None:
     parts = vd.Superpixels(segment=lambda picture: seen.append(picture.shape) or known)(x)
     assert seen == [(300, 400, 3)]
     assert len(parts.names) == 4
+
+
+def test_channels_that_cancel_each_other_are_a_recording_like_any_other() -> None:
+    wave = np.sin(np.arange(400.0))
+    parts = vd.Slices(4, rate=8000)(np.stack([wave, -wave]))
+    np.testing.assert_array_equal(composed(parts, [[1, 1, 1, 1]])[0], [wave, -wave])
+    assert not parts.view.data["samples"].any()
+
+
+def test_tiles_of_a_very_short_recording_have_names_of_their_own() -> None:
+    names = vd.Tiles(5, 4, rate=22050)(RNG.normal(size=200)).names
+    assert len(set(names)) == 20

@@ -183,7 +183,7 @@ class Tiles:
         bounds = np.array(
             [(*time[i : i + 2], *hertz[j : j + 2]) for i in range(self.times) for j in range(self.bands)]
         )
-        parts = _sound_parts([_tile_name(b, ("s", "Hz")) for b in bounds], "tile")
+        parts = _sound_parts(unique([_tile_name(b, ("s", "Hz")) for b in bounds]), "tile")
         view = View("sound", {**_heard(samples, rate), "bounds": bounds})
         composer = SumComposer(samples, tile_sounds(_floats(samples), rate, bounds))
         return Masked(parts, coins(len(parts)), composer, view)
@@ -382,7 +382,8 @@ def _heard(samples: Array, rate: float | None) -> dict[str, Any]:
 
 
 def _as_int16(samples: Floats, peak: float | None = None) -> Array:
-    scale = 32767 / (float(np.abs(samples).max()) if peak is None else peak)
+    loudest = float(np.abs(samples).max()) if peak is None else peak
+    scale = 32767 / (loudest or 1.0)  # channels that cancel each other are silent together
     return np.rint(np.clip(samples * scale, -32768, 32767)).astype(np.int16)
 
 
