@@ -63,6 +63,10 @@ def test_functions_that_fail_say_which_they_are() -> None:
     calls: dict[str, Callable[[], Any]] = {
         "fill": lambda: vd.Grid(2, 2, fill=broken)(IMAGE),
         "segment": lambda: vd.Superpixels(segment=broken)(IMAGE),
+        "split": lambda: vd.Words(split=broken)("a b c"),
+        "front": lambda: vd.Tiles(front=broken)(SOUND),
+        "separate": lambda: vd.Stems(separate=broken)(SOUND),
+        "cut": lambda: vd.Windows(cut=broken)(SERIES),
     }
     for name, call in calls.items():
         check(call, vd.InputError, name, "KeyError", "lost")
@@ -102,4 +106,73 @@ SETTINGS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings(name: str) -> None:
     call, words = SETTINGS[name]
+    check(call, vd.InputError, *words)
+
+
+SETTINGS_OF_REPRESENTERS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
+    "words positions": (lambda: vd.Words(positions="yes"), ("positions", "True or False", "'yes'")),
+    "words split": (lambda: vd.Words(split=5), ("split", "regular expression", "(start, stop)", "5")),
+    "words broken split": (lambda: vd.Words(split="("), ("split", "regular expression", "(")),
+    "words split of bytes": (lambda: vd.Words(split=re.compile(b" +")), ("split", "bytes", "' +'")),
+    "words split in bytes": (lambda: vd.Words(split=b" +"), ("split", "regular expression", "b' +'")),
+    "words mask": (lambda: vd.Words(mask=0), ("mask", "[MASK]", "0")),
+    "words mask in bytes": (lambda: vd.Words(mask=b"?"), ("mask", "[MASK]", "b'?'")),
+    "sentences split": (lambda: vd.Sentences(split=["."]), ("split", "regular expression", "['.']")),
+    "sentences mask": (lambda: vd.Sentences(mask=0), ("mask", "0")),
+    "superpixels n": (lambda: vd.Superpixels(n=1), ("n", "at least 2", "1")),
+    "superpixels half n": (lambda: vd.Superpixels(n=2.5), ("n", "whole number", "2.5")),
+    "superpixels segment by name": (lambda: vd.Superpixels(segment="slic"), ("segment", "Slic()", "'slic'")),
+    "superpixels segment by class": (lambda: vd.Superpixels(segment=vd.Slic), ("segment", "Slic()")),
+    "superpixels no segment": (lambda: vd.Superpixels(segment=None), ("segment", "Slic()", "None")),
+    "superpixels axes": (lambda: vd.Superpixels(axes=3), ("axes", "one letter an axis", "3")),
+    "two channel axes": (lambda: vd.Superpixels(axes="CHC"), ("axes", "one C", "'CHC'")),
+    "no axes": (lambda: vd.Grid(2, 2, axes=""), ("axes", "one letter", "''")),
+    "axes of another picture": (lambda: vd.Grid(2, 2, axes="HW")(IMAGE), ("'HW'", "(12, 16, 3)", "one letter")),
+    "grid rows": (lambda: vd.Grid(0, 2), ("rows", "at least 1", "0")),
+    "grid cols": (lambda: vd.Grid(2, "2"), ("cols", "whole number", "'2'")),
+    "grid too fine": (lambda: vd.Grid(13, 2)(IMAGE), ("13 × 2", "12 × 16")),
+    "tiles times": (lambda: vd.Tiles(times=0), ("times", "at least 1", "0")),
+    "tiles bands": (lambda: vd.Tiles(bands=1.5), ("bands", "whole number", "1.5")),
+    "tiles rate": (lambda: vd.Tiles(rate=-8000), ("rate", "positive", "-8000")),
+    "tiles front": (lambda: vd.Tiles(front="mel"), ("front", "function", "'mel'")),
+    "tiles front by class": (lambda: vd.Tiles(front=vd.Mel), ("front", "Mel")),
+    "tiles time axis": (lambda: vd.Tiles(time_axis=0), ("time_axis", "-1", "-2", "0")),
+    "tiles without a rate": (lambda: vd.Tiles()(SOUND), ("rate=", "front=", "vd.Mel()")),
+    "mel rate": (lambda: vd.Mel(rate="high"), ("rate", "positive", "'high'")),
+    "mel n_mels": (lambda: vd.Mel(n_mels=0), ("n_mels", "at least 1")),
+    "mel fmin": (lambda: vd.Mel(fmin="a"), ("fmin", "positive", "'a'")),
+    "mel fmax": (lambda: vd.Mel(fmax=-1), ("fmax", "positive", "-1")),
+    "mel upside down": (lambda: vd.Mel(fmin=900.0, fmax=100.0), ("fmin < fmax", "900", "100")),
+    "mel above the rate": (lambda: vd.Mel(rate=8000), ("half the rate", "4000", "8000")),
+    "mel floor": (lambda: vd.Mel(floor=0), ("floor", "positive")),
+    "slices n": (lambda: vd.Slices(n=0), ("n", "at least 1", "0")),
+    "slices rate": (lambda: vd.Slices(rate="8k"), ("rate", "positive", "'8k'")),
+    "stems separate": (lambda: vd.Stems(separate="drums"), ("separate", "function", "'drums'")),
+    "stems times": (lambda: vd.Stems(times=0), ("times", "at least 1", "0")),
+    "stems rate": (lambda: vd.Stems(rate=0), ("rate", "positive", "0")),
+    "windows n": (lambda: vd.Windows(n=0), ("n", "at least 1", "0")),
+    "windows cut by name": (lambda: vd.Windows(cut="change"), ("cut", "ChangePoints()", "'change'")),
+    "windows cut by class": (lambda: vd.Windows(cut=vd.Bands), ("cut", "Bands()")),
+    "windows cut a number": (lambda: vd.Windows(cut=5)(SERIES), ("cut", "steps", "5")),
+    "windows cut at infinity": (lambda: vd.Windows(cut=[0, np.inf])(SERIES), ("cut", "steps", "inf")),
+    "windows cut in words": (lambda: vd.Windows(cut=["a"])(SERIES), ("cut", "steps", "'a'")),
+    "windows cut in halves": (lambda: vd.Windows(cut=[0, 2.5])(SERIES), ("rise", "60 steps", "2.5")),
+    "windows cut that falls": (lambda: vd.Windows(cut=[0, 20, 10])(SERIES), ("rise", "[0, 20, 10]")),
+    "windows cut beyond": (lambda: vd.Windows(cut=[0, 60])(SERIES), ("rise", "below the 60 steps")),
+    "windows channels in a string": (lambda: vd.Windows(channels="xy"), ("channels", "list", "'xy'")),
+    "windows too few channels": (lambda: vd.Windows(channels=["x"])(SERIES), ("2 channels", "['x']")),
+    "windows channels twice": (lambda: vd.Windows(channels=["x", "x"])(SERIES), ("each once", "['x', 'x']")),
+    "windows together": (lambda: vd.Windows(together="yes"), ("together", "True or False", "'yes'")),
+    "windows time axis": (lambda: vd.Windows(time_axis=2), ("time_axis", "2")),
+    "windows shortest": (lambda: vd.Windows(cut=vd.ChangePoints(shortest=0)), ("shortest", "at least 1", "0")),
+    "fields of nothing": (lambda: vd.Fields({}), ("Fields", "mapping", "vd.Words()")),
+    "fields in a list": (lambda: vd.Fields(["review"]), ("Fields", "mapping", "vd.Words()")),
+    "fields by class": (lambda: vd.Fields({"review": vd.Words}), ("'review'", "vd.Words()")),
+    "fields by name": (lambda: vd.Fields({"review": "words"}), ("'review'", "vd.Words()", "'words'")),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS_OF_REPRESENTERS)
+def test_settings_of_representers(name: str) -> None:
+    call, words = SETTINGS_OF_REPRESENTERS[name]
     check(call, vd.InputError, *words)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, overload
 
+import numpy as np
+
 from veridical.errors import InputError, VeridicalError
 from veridical.masks import Gaussian, Sizes
 from veridical.records import Bools, Floats, Kernel, Part, Predict, Representation, Sample, Seed, View
@@ -160,6 +162,12 @@ def tried(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     except Exception as cause:
         shapes = ", ".join(f"an array of shape {a.shape}" if hasattr(a, "shape") else repr(a) for a in arguments)
         raise InputError(f"{name} failed with {type(cause).__name__} on {shapes}: {cause}") from cause
+
+
+def checked_flag(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} is True or False, not {value!r}")
 
 
 def checked_parts(n: int, least: int, what: str, do: str) -> None:

@@ -92,8 +92,8 @@ def segmented(segment: Any, picture: Floats, n: int) -> Labels:
         return found
     if len(shape) > 3:
         raise InputError(
-            f"{type(segment).__name__} is for at most three axes beside the channels, not {len(shape)}: give labels "
-            "of your own, or a grid such as vd.Grid(4, 4)"
+            f"{type(segment).__name__} is for at most three axes beside the channels, not {len(shape)}: give "
+            "labels of your own, or a grid such as vd.Grid(4, 4)"
         )
     step = -(-max(shape) // DETAIL)
     coarse = picture[(slice(None, None, step),) * len(shape)]

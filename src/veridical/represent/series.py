@@ -13,7 +13,7 @@ from veridical.errors import InputError, check_whole
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
 from veridical.represent.fill import WholeMean, filled, is_other
-from veridical.represent.masked import Listed, Masked, checked_parts, unique
+from veridical.represent.masked import Listed, Masked, checked_flag, checked_parts, tried, unique
 from veridical.represent.pictures import Fill
 from veridical.represent.regions import Array, as_type, compose, numbers_of
 from veridical.represent.sums import SumComposer, band_sounds
@@ -82,6 +82,9 @@ class Windows:
         check_whole("n", self.n)
         if self.time_axis not in (0, 1, -1):
             raise InputError(f"time_axis is 0 for (t, c) or 1 for (c, t), not {self.time_axis!r}")
+        checked_flag("together", self.together)
+        if isinstance(self.channels, (str, bytes)):
+            raise InputError(f"channels wants a list with a name for each channel, not {self.channels!r}")
         if isinstance(self.cut, (type, str)):
             raise InputError(f"cut wants ChangePoints(), Bands() or the starts of windows, not {self.cut!r}")
 
@@ -142,7 +145,7 @@ class Windows:
                 raise InputError(f"a series of {t} steps cannot be cut into {self.n} windows: give fewer")
             if self.cut is None:
                 return [-(-i * t // self.n) for i in range(self.n)]
-            return _checked_starts(self.cut(values, self.n), t)
+            return _checked_starts(tried("cut", self.cut, values, self.n), t)
         return _checked_starts(self.cut, t)
 
     def _bands(self, array: Array, by_time: Array, names: list[str], least: int) -> Masked:
@@ -178,7 +181,7 @@ def _checked_starts(cut: Any, t: int) -> list[int]:
     try:
         starts = [int(step) for step in cut]
         whole = all(float(step) == int(step) for step in cut)
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, OverflowError) as cause:
         raise InputError(f"cut wants the steps at which windows start, not {cut!r}") from cause
     starts = starts if starts and starts[0] == 0 else [0, *starts]
     if not whole or any(a >= b for a, b in pairwise([*starts, t])):

@@ -13,11 +13,12 @@ from veridical.errors import InputError, check_positive, check_whole, require
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
 from veridical.represent.fill import Constant, WholeMean
-from veridical.represent.masked import Listed, Masked, checked_parts, unique
+from veridical.represent.masked import Listed, Masked, checked_parts, tried, unique
 from veridical.represent.pictures import Fill, Picture
 from veridical.represent.regions import Array, numbers_of
 from veridical.represent.sums import SumComposer, tile_sounds
 
+SEPARABLE = 2048  # samples of one spectrum by which librosa separates sounds
 LONGEST = 2**21  # samples of a recording that a view keeps to be heard
 
 
@@ -41,9 +42,23 @@ class Mel:
             check_positive(name, getattr(self, name))
         for name in ("n_mels", "n_fft", "hop"):
             check_whole(name, getattr(self, name))
+        if self.fmin != 0:
+            check_positive("fmin", self.fmin)
+        if self.fmax is not None:
+            check_positive("fmax", self.fmax)
+        top = self.rate / 2 if self.fmax is None else self.fmax
+        if not self.fmin < top <= self.rate / 2:
+            raise InputError(
+                f"Mel wants fmin < fmax, and fmax of at most half the rate, {self.rate / 2:g}: not {self.fmin:g} and "
+                f"{top:g}"
+            )
 
     def __call__(self, samples: Any) -> Floats:
         """The spectrogram of a recording."""
+        if len(samples) < self.n_fft:
+            raise InputError(
+                f"the recording is too short: {len(samples)} samples, and one frame has n_fft = {self.n_fft} of them"
+            )
         feature = require("librosa", extra="audio").feature
         mel = feature.melspectrogram(y=np.asarray(samples, np.float32), power=1.0, htk=True, **self._settings())
         return np.asarray(np.log(np.maximum(mel, self.floor)), dtype=np.float32)
@@ -114,7 +129,7 @@ class Tiles:
             return self._of_spectrogram(x, None)
         samples = recording(x, "a recording")
         if self.front is not None:
-            return self._of_spectrogram(self.front(samples), samples)
+            return self._of_spectrogram(tried("front", self.front, samples), samples)
         if self.rate is None:
             raise InputError("a recording needs its rate=… (samples a second), or a front=… such as vd.Mel()")
         return self._of_recording(samples, self.rate)
@@ -257,7 +272,7 @@ class Stems:
     def parts_of(self, x: Any, least: int = 2) -> Masked:
         """The recording as its stems; ``least`` is how few of them are still worth explaining."""
         samples = recording(x, "a recording")
-        stems = _stems((self.separate or _harmonic_and_percussive)(samples), samples)
+        stems = _stems(tried("separate", self.separate or _harmonic_and_percussive, samples), samples)
         n, rate = len(samples), self.rate or 1.0
         checked_parts(len(stems) * self.times, least, "stem", "separate into more stems, or ask for more times")
         if n < self.times:
@@ -348,17 +363,22 @@ def _stems(found: Any, samples: Array) -> dict[str, Floats]:
         if isinstance(found, (str, bytes)) or not hasattr(found, "__len__"):
             raise InputError(f"separate must give a mapping of names to recordings, not {type(found).__name__}")
         found = {f"stem {i + 1}": stem for i, stem in enumerate(found)}
-    stems = {str(name): np.asarray(stem, dtype=np.float64) for name, stem in found.items()}
+    stems = {str(name): _floats(numbers_of(stem, f"the stem {name!r}")) for name, stem in found.items()}
     for name, stem in stems.items():
-        if stem.shape != samples.shape or not np.isfinite(stem).all():
+        if stem.shape != samples.shape:
             raise InputError(
                 f"the stem {name!r} has shape {stem.shape}, the recording {samples.shape}: each stem must be as "
-                "long as the recording, in finite numbers"
+                "long as the recording"
             )
     return stems
 
 
 def _harmonic_and_percussive(samples: Array) -> dict[str, Floats]:
+    if len(samples) < SEPARABLE:
+        raise InputError(
+            f"the recording is too short to be separated: {len(samples)} samples, and librosa wants {SEPARABLE}; "
+            "give separate=… of your own, or take vd.Slices()"
+        )
     separate = require("librosa", extra="audio").effects.hpss
     harmonic, percussive = separate(_floats(samples).astype(np.float32))
     return {"harmonic": harmonic, "percussive": percussive}

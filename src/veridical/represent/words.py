@@ -15,7 +15,7 @@ import numpy.typing as npt
 from veridical.errors import InputError
 from veridical.masks import coins, removals
 from veridical.records import Bools, Floats, Part, Predict, View
-from veridical.represent.masked import Listed, Masked, checked_parts, unique
+from veridical.represent.masked import Listed, Masked, checked_flag, checked_parts, unique
 from veridical.represent.pipelines import Counted, counted
 
 Spans: TypeAlias = list[tuple[int, int]]
@@ -49,6 +49,7 @@ class Words:
     mask: str | None = None
 
     def __post_init__(self) -> None:
+        checked_flag("positions", self.positions)
         _check_settings(self.split, self.mask)
 
     def __call__(self, x: str) -> Masked:
@@ -237,7 +238,9 @@ def _check_settings(split: Any, mask: Any) -> None:
         try:
             re.compile(split)
         except re.error as cause:
-            raise InputError(f"split is not a regular expression: {cause}") from cause
+            raise InputError(f"split is not a regular expression: {split!r}, {cause}") from cause
+    elif isinstance(split, re.Pattern) and isinstance(split.pattern, bytes):
+        raise InputError(f"split is a pattern of bytes, and texts are not: compile {split.pattern.decode()!r}")
     elif split is not None and not (callable(split) or hasattr(split, "encode") or isinstance(split, re.Pattern)):
         raise InputError(
             f"split wants a regular expression, a function from a text to (start, stop) pairs, or a tokenizer, "
