@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,7 +29,7 @@ SENTENCE = re.compile(
     r"""\S.*?(?:
         (?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bProf)  # a title ends no sentence
         [.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]?[^\W a-z_])  # and what comes next starts like a sentence
-        |[。！？｡]+[」』”’）]*|(?=\n\s*\n)|(?=\s*\Z))""",
+        |[。！？｡]+[」』”’）]*|(?=\n\s*\n)|(?<=\S)(?=\s*\Z))""",
     re.DOTALL | re.VERBOSE,
 )
 
@@ -189,18 +190,27 @@ def split_by(split: Splitter, text: str) -> Spans:
         return _between(re.compile(split), text)
     try:
         if hasattr(split, "encode") and not callable(split):  # of the tokenizers package
-            return [(int(a), int(b)) for a, b in split.encode(text, add_special_tokens=False).offsets]
+            return _joined(split.encode(text, add_special_tokens=False).offsets)
         if hasattr(split, "is_fast"):
-            found = split(text, return_offsets_mapping=True, add_special_tokens=False)["offset_mapping"]
-        else:
-            found = split(text)
-        return [(int(a), int(b)) for a, b in found]
+            return _joined(split(text, return_offsets_mapping=True, add_special_tokens=False)["offset_mapping"])
+        return [(int(a), int(b)) for a, b in split(text)]
     except InputError:
         raise
     except Exception as cause:
         raise InputError(
             f"split failed with {type(cause).__name__}: {cause}; it must give the (start, stop) of every part"
         ) from cause
+
+
+def _joined(offsets: Iterable[tuple[int, int]]) -> Spans:
+    """Spans of tokens, those that share a character as one: a tokenizer of bytes may cut one into several."""
+    found: Spans = []
+    for start, stop in sorted((int(a), int(b)) for a, b in offsets if a != b):
+        if found and start < found[-1][1]:
+            found[-1] = (found[-1][0], max(stop, found[-1][1]))
+        else:
+            found.append((start, stop))
+    return found
 
 
 def _between(pattern: re.Pattern[str], text: str) -> Spans:
@@ -212,9 +222,10 @@ def _between(pattern: re.Pattern[str], text: str) -> Spans:
 def checked_spans(spans: Iterable[tuple[int, int]], text: str) -> Spans:
     """Spans in order, the empty ones left out; refuse those that overlap or leave the text."""
     found = sorted((a, b) for a, b in spans if a != b)
-    for (a, b), (c, _) in zip(found, [*found[1:], (len(text), 0)], strict=True):
+    for a, b in found:
         if not 0 <= a < b <= len(text):
             raise InputError(f"split gave a part from {a} to {b} of a text of {len(text)} characters")
+    for (_, b), (c, _) in pairwise(found):
         if b > c:
             raise InputError(f"split gave parts that overlap: one ends at {b}, the next starts at {c}")
     return found
@@ -225,10 +236,12 @@ def checked_text(x: Any) -> str:
     if isinstance(x, (bytes, bytearray)):
         raise InputError("wanted a text, got bytes: decode it first, as in x.decode('utf-8')")
     if not isinstance(x, str):
-        raise InputError(f"wanted a text, got {'None' if x is None else type(x).__name__}")
+        what = "None" if x is None else "nan" if isinstance(x, float) and x != x else type(x).__name__
+        do = "fill it in" if what in ("None", "nan") else "pass a str, and a list of them to explain_many"
+        raise InputError(f"wanted a text, got {what}: {do}")
     if not x.strip():
         raise InputError("the text is empty: there is nothing to explain")
-    return str(x)
+    return str.__str__(x)
 
 
 def _check_settings(split: Any, mask: Any) -> None:
