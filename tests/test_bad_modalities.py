@@ -176,3 +176,31 @@ SETTINGS_OF_REPRESENTERS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] =
 def test_settings_of_representers(name: str) -> None:
     call, words = SETTINGS_OF_REPRESENTERS[name]
     check(call, vd.InputError, *words)
+
+
+# Lists -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        ("one text", ("list of texts", "str", "call explain")),
+        (b"one text", ("list of texts", "bytes", "call explain")),
+        (None, ("list of texts", "None")),
+        (5, ("list of texts", "int")),
+        (object(), ("list of texts", "object")),
+        (np.float64(3), ("list of texts", "number")),
+        ({"text": "a b"}, ("list of texts", "dict", "call explain")),
+        (pd.DataFrame({"first column": ["a b"]}), ("list of texts", "table", "one of its columns")),
+        ([], ("no texts", "empty")),
+        (iter(()), ("no texts", "empty")),
+        (["a b", "only"], ("number 1", "only one word")),
+        (["a b", b"c d"], ("number 1", "bytes", "decode")),
+        (["a b", None], ("number 1", "None")),
+        (["a b", ["c d"]], ("number 1", "list")),
+        (pd.Series(["a b", np.nan]), ("number 1", "float")),
+    ],
+    ids=str,
+)
+def test_lists_of_texts(X: Any, words: tuple[str, ...]) -> None:
+    check(lambda: vd.explain_many(lambda X: [float(len(x)) for x in X], vd.Words(), X), vd.InputError, *words)

@@ -57,7 +57,9 @@ SPLITS: dict[str, Any] = {
 }
 
 
-@given(texts, st.sampled_from(sorted(SPLITS)), st.booleans(), st.sampled_from([None, "", "[MASK]", "☃"]), st.data())
+@given(
+    texts, st.sampled_from(sorted(SPLITS)), st.booleans(), st.sampled_from([None, "", "[MASK]", "☃"]), st.data()
+)
 @settings(max_examples=300, deadline=None)
 def test_words_of_any_text(text: str, kind: str, positions: bool, mask: str | None, data: Any) -> None:
     split, reference = SPLITS[kind]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, overload
 
@@ -94,10 +94,13 @@ class Listed:
     @classmethod
     def of(cls, represent: Callable[[Any], Representation], X: Any, kind: str) -> Listed:
         """Any collection of instances; ``kind`` says what they are, in the plural."""
-        if X is None or isinstance(X, (str, bytes, int, float)):
+        if isinstance(X, (str, bytes, Mapping)) or not (hasattr(X, "__iter__") or hasattr(X, "__getitem__")):
             raise InputError(f"wanted a list of {kind}, got {_kind_of(X)}: for one alone, call explain")
-        items = X if hasattr(X, "shape") else list(X)
-        items = list(X) if hasattr(X, "iloc") else items
+        if hasattr(X, "columns"):
+            raise InputError(f"wanted a list of {kind}, got a table: pass one of its columns, as in X['text']")
+        if not getattr(X, "shape", (1,)):
+            raise InputError(f"wanted a list of {kind}, got a single number")
+        items = X if hasattr(X, "shape") and not hasattr(X, "iloc") else list(X)
         if not len(items):
             raise InputError(f"there are no {kind} to explain: the list is empty")
         return cls(represent, items)
