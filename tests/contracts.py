@@ -6,15 +6,17 @@ Anyone who writes a representation or a method of their own can run these on it.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
 import veridical as vd
-from veridical.records import Explanation, Kernel, Method, Representation, Sample
+from veridical.records import Explanation, Kernel, Method, Representation, Sample, Stream, View
+from veridical.represent.sums import SumComposer
 
 SEED = np.random.SeedSequence(7)
 N = 256
@@ -27,19 +29,24 @@ def restores_the_instance(representation: Representation, instance: Any) -> None
     for sample in _with_instance(representation):
         inputs = representation.realize(sample)
         assert sample.weights[0] == 0
-        if isinstance(inputs, pd.DataFrame):
-            first, wanted = inputs.iloc[:1].reset_index(drop=True), instance.reset_index(drop=True)
-            pd.testing.assert_frame_equal(first, wanted)
-        else:
-            first, wanted = (a.toarray() if issparse(a) else np.asarray(a) for a in (inputs[:1], instance))
-            assert first.dtype == wanted.dtype
-            np.testing.assert_array_equal(first, wanted)
+        assert_same(_rows(inputs, 0, 1), instance)
 
 
 def every_part_matters(representation: Representation) -> None:
-    """Each part can be read off the inputs: some column tells its designs apart, and no part stands still."""
-    sample = representation.draw(representation.kernel, SEED, 0, N)
-    columns = _columns(representation.realize(sample))
+    """Each part can be read off the inputs, and no part stands still.
+
+    Some column tells the part's designs apart; or, where parts lie over each other, no two masks of all of them
+    give the same input.
+    """
+    kernel = representation.kernel
+    sample = representation.draw(kernel, SEED, 0, N)
+    inputs = representation.realize(sample)
+    every = representation.enumerate(kernel, 4096) if isinstance(inputs, Stream) else None
+    if every is not None:
+        keys = {_key(one) for one in _listed(representation.realize(every))}
+        assert len(keys) == 2 ** len(representation.names), "two masks give the same input"
+        return
+    columns = _columns(inputs, representation)
     for j, name in enumerate(representation.names):
         design = sample.designs[:, j]
         assert len(np.unique(design)) > 1, f"{name!r} never changes"
@@ -57,27 +64,20 @@ def leaves_arguments_alone(build: Callable[[], Representation], *arguments: Any)
     """Neither the background nor the instance is changed by representing, drawing and realizing."""
     before = copy.deepcopy(arguments)
     representation = build()
-    representation.realize(representation.draw(representation.kernel, SEED, 0, N))
+    _listed(representation.realize(representation.draw(representation.kernel, SEED, 0, N)))
     for was, is_now in zip(before, arguments, strict=True):
-        if isinstance(was, pd.DataFrame):
-            pd.testing.assert_frame_equal(is_now, was)
-        elif issparse(was):
-            for field in ("data", "indices", "indptr"):
-                np.testing.assert_array_equal(getattr(is_now, field), getattr(was, field))
-        else:
-            np.testing.assert_array_equal(is_now, was)
+        assert_same(is_now, was)
 
 
 def is_pure_in_the_seed(representation: Representation) -> None:
     """The same seed gives the same samples and inputs, whatever was drawn before; another seed, others."""
     kernel = representation.kernel
     once = representation.draw(kernel, SEED, 0, N)
-    inputs = _columns(representation.realize(once))
+    inputs = _listed(representation.realize(once))
     other = representation.draw(kernel, np.random.SeedSequence(8), 0, N)
     again = representation.draw(kernel, SEED, 0, N)
     _same(once, again)
-    for a, b in zip(inputs, _columns(representation.realize(again)), strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same(inputs, _listed(representation.realize(again)))
     assert not np.array_equal(once.designs, other.designs)
 
 
@@ -103,10 +103,59 @@ def numbers_are_sound(representation: Representation) -> None:
         assert sample.designs.shape[1] == d
         assert np.isfinite(sample.designs).all()
         assert np.isfinite(sample.weights).all()
-        assert (sample.weights[1:] >= 0).all() if sample.design.exact else (sample.weights[1:] > 0).all()
+        inputs = representation.realize(sample)
+        may_be_zero = sample.design.exact or isinstance(inputs, Stream)  # a full mask that the law never draws
+        assert (sample.weights[1:] >= 0).all() if may_be_zero else (sample.weights[1:] > 0).all()
         assert sample.weights.sum() > 0
         assert sample.design.shares.shape == (d,)
-        assert representation.realize(sample).shape[0] == len(sample.designs) == len(sample.weights)
+        assert _n_rows(inputs) == len(sample.designs) == len(sample.weights)
+
+
+def batches_are_the_slices(representation: Representation) -> None:
+    """However many inputs are made at once, in memory that is used again or not, they are the same inputs.
+
+    Sums of parts may be rounded otherwise when more of them are made at once; nothing else may.
+    """
+    inputs = representation.realize(representation.draw(representation.kernel, SEED, 0, 64))
+    if not isinstance(inputs, Stream):
+        return
+    whole = _each(inputs[0 : len(inputs)])
+    assert len(whole) == len(inputs) == 65
+    check = _assert_close if isinstance(getattr(representation, "compose", None), SumComposer) else assert_same
+    check([one for a in range(0, 65, 7) for one in _each(inputs[a : a + 7])], whole)
+    for size in (1, 10_000, 2**25):
+        with (
+            patch("veridical.represent.masked.AT_ONCE", size),
+            patch("veridical.represent.fields.AT_ONCE", size),
+        ):
+            check(_listed(inputs), whole)
+
+
+def view_shows_every_part(representation: Representation) -> None:
+    """A view labels the parts 0 to d - 1, each of them, and nothing else."""
+    view = getattr(representation, "view", None)
+    if view is not None:
+        _check_view(view, len(representation.names))
+
+
+def _check_view(view: View, d: int) -> None:
+    data = view.data
+    if view.kind == "fields":
+        first = 0
+        for start, n, own in data["fields"].values():
+            assert start == first
+            first += n
+            if isinstance(own, View):
+                _check_view(own, n)
+        assert first == d
+        return
+    if view.kind == "sound" or (view.kind == "series" and "labels" not in data):
+        bounds = data.get("bounds")
+        assert bounds is None or bounds.shape == (d, 4)
+        assert "stems" not in data or len(data["stems"]) == d
+        return
+    shown = data["spans"][:, 2] if view.kind == "text" else data["labels"]
+    np.testing.assert_array_equal(np.unique(shown), np.arange(d))
 
 
 # Methods ---------------------------------------------------------------------------------------------------
@@ -120,12 +169,12 @@ class Spy:
         self.batches: list[Any] = []
 
     def __call__(self, X: Any) -> Any:
-        self.batches.append(X.copy())
+        self.batches.append(copy.deepcopy(X))
         return self.predict(X)
 
     @property
     def n_rows(self) -> int:
-        return sum(batch.shape[0] for batch in self.batches)
+        return sum(_n_rows(batch) for batch in self.batches)
 
 
 def weights_align_with_names(why: Explanation) -> None:
@@ -186,13 +235,18 @@ def check_representation(build: Callable[[], Representation], instance: Any, *ar
     is_pure_in_the_seed(representation)
     grows_without_repeating(representation)
     numbers_are_sound(representation)
+    batches_are_the_slices(representation)
+    view_shows_every_part(representation)
 
 
-def check_method(method: Method, predict: Callable[[Any], Any], represent: Any, instance: Any) -> None:
-    """All promises of a method."""
+def check_method(
+    method: Method, predict: Callable[[Any], Any], represent: Any, x: Any, instance: Any = None
+) -> None:
+    """All promises of a method; ``instance`` is the one-row input for x, if that is not x itself."""
+    instance = x if instance is None else instance
 
     def explain(model: Callable[[Any], Any]) -> Explanation:
-        return vd.explain(model, represent, instance, method=method)
+        return vd.explain(model, represent, x, method=method)
 
     why = explain(predict)
     weights_align_with_names(why)
@@ -216,13 +270,99 @@ def _same(a: Sample, b: Sample) -> None:
     np.testing.assert_array_equal(a.weights, b.weights)
 
 
-def _columns(inputs: Any) -> Sequence[Any]:
+def assert_same(a: Any, b: Any) -> None:
+    """Equal to the last bit, in type and in shape, whatever they are."""
+    if isinstance(b, pd.DataFrame):
+        a, b = a.reset_index(drop=True), b.reset_index(drop=True)
+        plain = [column for column in b if not _holds_arrays(b[column])]
+        assert list(a.columns) == list(b.columns)
+        pd.testing.assert_frame_equal(a[plain], b[plain])
+        for column in [column for column in b if column not in plain]:
+            assert_same(a[column].tolist(), b[column].tolist())
+    elif issparse(b):
+        for field in ("data", "indices", "indptr"):
+            assert_same(getattr(a, field), getattr(b, field))
+    elif hasattr(b, "detach"):
+        assert (type(a), a.dtype, a.device) == (type(b), b.dtype, b.device)
+        assert a.equal(b)
+    elif isinstance(b, np.ndarray):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        if b.dtype == object:
+            assert_same(a.tolist(), b.tolist())
+        else:
+            assert a.tobytes() == b.tobytes()
+    elif isinstance(b, Mapping):
+        assert list(a) == list(b)
+        for key in b:
+            assert_same(a[key], b[key])
+    elif isinstance(b, (list, tuple)):
+        assert len(a) == len(b)
+        for one, other in zip(a, b, strict=True):
+            assert_same(one, other)
+    else:
+        assert type(a) is type(b)
+        assert a == b or (a != a and b != b)
+
+
+def _assert_close(a: Any, b: Any) -> None:
+    np.testing.assert_allclose(np.concatenate(a), np.concatenate(b), rtol=0, atol=1e-12 * float(np.abs(b).max()))
+
+
+def _holds_arrays(column: Any) -> bool:
+    return column.dtype == object and any(hasattr(value, "shape") for value in column)
+
+
+def _n_rows(inputs: Any) -> int:
+    return int(inputs.shape[0]) if hasattr(inputs, "shape") else len(inputs)
+
+
+def _rows(inputs: Any, start: int, stop: int) -> Any:
+    return inputs.iloc[start:stop] if hasattr(inputs, "iloc") else inputs[start:stop]
+
+
+def _listed(inputs: Any) -> list[Any]:
+    """The inputs of a stream one by one, each copied before its memory is used again; a table is one thing."""
+    if isinstance(inputs, Stream):
+        return [one for batch in inputs.batches() for one in _each(batch)]
+    return [copy.deepcopy(inputs)]
+
+
+def _each(batch: Any) -> list[Any]:
+    return [copy.deepcopy(_rows(batch, i, i + 1)) for i in range(_n_rows(batch))]
+
+
+def _key(one: Any) -> Any:
+    """Something that is equal for equal inputs of one kind."""
+    return one.tobytes() if isinstance(one, np.ndarray) else repr(one)
+
+
+def _columns(inputs: Any, representation: Representation) -> Sequence[Any]:
     """One array of numbers a column, whatever the inputs are; equal numbers stand for equal values."""
+    if isinstance(inputs, Stream):
+        inputs = inputs[0 : len(inputs)]
     if issparse(inputs):
         inputs = inputs.toarray()
     if isinstance(inputs, pd.DataFrame):
-        return [_numbers(inputs.iloc[:, j]) for j in range(inputs.shape[1])]
-    return [_numbers(pd.Series(column)) for column in np.asarray(inputs).T]
+        return [c for name in inputs for c in _columns_of(inputs[name].tolist(), representation)]
+    if isinstance(inputs, list) and isinstance(inputs[0], Mapping):
+        return [c for key in inputs[0] for c in _columns_of([one[key] for one in inputs], representation)]
+    return _columns_of(inputs, representation)
+
+
+def _columns_of(values: Any, representation: Representation) -> Sequence[Any]:
+    """The columns of one field: a text has one a part, how often it is there."""
+    if isinstance(values[0], str) and any(part.relation in ("word", "sentence") for part in representation.parts):
+        pieces = [part.value for part in representation.parts if isinstance(part.value, str)]
+        return [
+            *(np.array([text.count(piece) for text in values]) for piece in pieces),
+            _numbers(pd.Series(values)),
+        ]
+    if isinstance(values, list) and isinstance(values[0], Mapping):
+        return [c for key in values[0] for c in _columns_of([one[key] for one in values], representation)]
+    if isinstance(values, list) and not hasattr(values[0], "shape"):
+        return [_numbers(pd.Series(values))] if isinstance(values[0], Hashable) else []
+    table = np.asarray(values)
+    return [_numbers(pd.Series(column)) for column in table.reshape(len(table), -1).T]
 
 
 def _numbers(column: pd.Series[Any]) -> Any:

@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix
 
 import contracts
 import veridical as vd
-from veridical.records import Explanation, Sample
+from veridical.records import Explanation, Sample, View
+from veridical.represent import REPRESENTERS
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -80,6 +81,96 @@ def test_representations_of_many_rows_keep_their_promises(name: str) -> None:
         contracts.restores_the_instance(representation, row_of(background, i))
         contracts.names_are_unique(representation)
         contracts.numbers_are_sound(representation)
+
+
+# Every other kind of instance: how it is represented, the instance, and the same as a batch of one ------------
+
+TEXT = "Good plot, good cast; the bad, bad end. Really? Yes!"
+PICTURE = RNG.integers(0, 256, (10, 12, 3), dtype=np.uint8)
+LABELS = np.add.outer(np.arange(10) // 4, 3 * (np.arange(12) // 5))
+WAVE = np.sin(np.arange(1200) / 7.0) + 0.3 * RNG.normal(size=1200)
+TREND = RNG.normal(size=(40, 2)).cumsum(axis=0)
+RECORD = {"review": TEXT, "price": 12.5, "photo": PICTURE, "id": 7, "tags": ["new"]}
+PRICES = pd.DataFrame({"price": RNG.gamma(2, 5, N)})
+PEOPLE = MIXED[["amount", "count", "city"]]
+PERSON = {"who": PEOPLE.iloc[3].to_dict(), "note": "old client, pays late"}
+ROW = pd.DataFrame({"review": [TEXT], "amount": [0.5], "count": [4], "city": ["Oslo"], "id": [9]})
+
+
+def halves(samples: Any) -> Any:
+    slow = np.convolve(samples, np.ones(9) / 9, mode="same")
+    return {"slow": slow, "fast": samples - slow}
+
+
+def batch_of(x: Any) -> Any:
+    """One instance as a batch that holds it alone."""
+    return x if isinstance(x, pd.DataFrame) else x[None] if hasattr(x, "shape") else [x]
+
+
+INSTANCES: dict[str, tuple[Any, Any]] = {
+    "words": (vd.Words(), TEXT),
+    "words, each": (vd.Words(positions=True), TEXT),
+    "words, masked": (vd.Words(mask="[MASK]"), TEXT),
+    "words, characters": (vd.Words(split=""), "日本語 é\u0301 \ud800"),
+    "words, many": (vd.Words(), " ".join(f"w{i:02}" for i in range(40))),
+    "sentences": (vd.Sentences(), TEXT),
+    "superpixels": (vd.Superpixels(n=6), PICTURE),
+    "superpixels, labels": (vd.Superpixels(segment=LABELS), PICTURE),
+    "superpixels, gray float16": (vd.Superpixels(segment=LABELS), PICTURE[..., 0].astype(np.float16)),
+    "superpixels, channels first": (vd.Superpixels(segment=LABELS), np.moveaxis(PICTURE / 255, -1, 0)),
+    "superpixels, boolean": (vd.Superpixels(segment=LABELS, fill=vd.Constant(0)), np.ones((10, 12), bool)),
+    "superpixels, volume": (vd.Superpixels(segment=LABELS.reshape(5, 2, 12)), RNG.normal(size=(5, 2, 12))),
+    "grid": (vd.Grid(2, 3), PICTURE),
+    "grid, video": (vd.Grid(2, 2, fill=vd.Blur(2.0)), RNG.random((5, 8, 8, 3), dtype=np.float32)),
+    "grid, many": (vd.Grid(8, 8, fill=vd.Constant(-1)), RNG.random((16, 16))),
+    "tiles": (vd.Tiles(3, 2), RNG.normal(size=(9, 14))),
+    "tiles, channels": (vd.Tiles(3, 2, time_axis=-2), RNG.normal(size=(2, 14, 9)).astype(np.float32)),
+    "tiles, mel": (vd.Tiles(3, 2, front=lambda wave: np.abs(wave).reshape(20, 60)), WAVE),
+    "tiles, filtered": (vd.Tiles(3, 2, rate=8000), WAVE),
+    "slices": (vd.Slices(5, rate=8000), (1000 * WAVE).astype(np.int16)),
+    "slices, stereo": (vd.Slices(5), np.stack([WAVE, WAVE**2]).astype(np.float32)),
+    "stems": (vd.Stems(separate=halves, times=2), WAVE),
+    "windows": (vd.Windows(5), TREND[:, 0]),
+    "windows, channels": (vd.Windows(5, fill=vd.Interpolate()), TREND),
+    "windows, channels first": (vd.Windows(5, together=True, time_axis=1), TREND.T),
+    "windows, changes": (vd.Windows(5, cut=vd.ChangePoints(), fill=vd.Noise()), TREND.astype(np.float32)),
+    "windows, bands": (vd.Windows(5, cut=vd.Bands()), TREND[:, 0]),
+    "windows, whole numbers": (vd.Windows(cut=[0, 7, 30], fill=vd.Constant(99)), np.arange(40)),
+    "fields": (
+        vd.Fields({"review": vd.Words(), "price": vd.Rows(PRICES), "photo": vd.Superpixels(segment=LABELS)}),
+        RECORD,
+    ),
+    "fields, nested": (vd.Fields({"who": vd.Rows(PEOPLE), "note": vd.Words()}), PERSON),
+    "fields, row": (vd.Fields({"review": vd.Words(), "who": vd.Rows(PEOPLE)}), ROW),
+}
+
+
+def batch_for(name: str) -> Any:
+    represent, x = INSTANCES[name]
+    front = getattr(represent, "front", None)
+    return batch_of(x if front is None else front(x))
+
+
+def test_every_representer_has_a_contract() -> None:
+    """A new one cannot be forgotten."""
+    assert {type(represent) for represent, _ in INSTANCES.values()} | {vd.Rows} == set(REPRESENTERS.values())
+    assert set(REPRESENTERS) == {kind.__name__.lower() for kind in REPRESENTERS.values()}
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_representations_of_all_kinds_keep_their_promises(name: str) -> None:
+    represent, x = INSTANCES[name]
+    contracts.check_representation(lambda: represent(x), batch_for(name), x)
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_one_of_a_list_is_represented_as_it_is_alone(name: str) -> None:
+    represent, x = INSTANCES[name]
+    many = represent.each(pd.concat([x, x]) if isinstance(x, pd.DataFrame) else [x, x])
+    assert len(many) == 2
+    for one in many.batch(0, 2):
+        assert one.names == represent(x).names
+        contracts.restores_the_instance(one, batch_for(name))
 
 
 class Saboteur:
@@ -220,6 +311,139 @@ def test_a_broken_representation_is_caught(saboteur: Any, contract: Any) -> None
         contract(saboteur(honest()))
 
 
+class Streamed:
+    """The inputs of an honest stream, but for what a subclass breaks."""
+
+    def __init__(self, honest: Any) -> None:
+        self.honest = honest
+
+    def __len__(self) -> int:
+        return len(self.honest)
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self.honest[rows]
+
+    def batches(self) -> Any:
+        return self.honest.batches()
+
+
+class LosesABatch(Streamed):
+    """One that forgets what is left over when the batches do not fit."""
+
+    def batches(self) -> Any:
+        *most, _ = (batch.copy() for batch in self.honest.batches())
+        return iter(most or [self.honest[0:1]])
+
+
+class UsesMemoryTooSoon(Streamed):
+    """The next batch is in the memory of the first before that was read."""
+
+    def batches(self) -> Any:
+        return iter(list(self.honest.batches()))
+
+
+class SlicesOtherwise(Streamed):
+    def __getitem__(self, rows: slice) -> Any:
+        return self.honest[rows][::-1]
+
+
+class Cropped(Streamed):
+    """The instance without its last bit of precision."""
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self.honest[rows].astype(np.float32)
+
+
+class Deaf(Streamed):
+    """Like lime's last segment when labels start at 1."""
+
+    def batches(self) -> Any:
+        for batch in self.honest.batches():
+            batch[:, 0, 0] = 0.5
+            yield batch
+
+
+def with_inputs(kind: Any) -> Any:
+    class Sabotaged(Saboteur):
+        def realize(self, sample: Sample) -> Any:
+            return kind(self.honest.realize(sample))
+
+    return Sabotaged
+
+
+class ForgetsAPartInItsView(Saboteur):
+    @property
+    def view(self) -> Any:
+        data = dict(self.honest.view.data)
+        return View("picture", {**data, "labels": np.minimum(data["labels"], 2)})
+
+
+def honest_picture() -> Any:
+    """Four parts, of which the first is one pixel."""
+    labels = np.array([[0, 1, 1], [2, 2, 3]])
+    return vd.Superpixels(segment=labels, fill=vd.Constant(0.5))(SMALL)
+
+
+SMALL = RNG.normal(size=(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("saboteur", "contract"),
+    [
+        (with_inputs(LosesABatch), contracts.batches_are_the_slices),
+        (with_inputs(UsesMemoryTooSoon), contracts.batches_are_the_slices),
+        (with_inputs(SlicesOtherwise), contracts.batches_are_the_slices),
+        (with_inputs(Cropped), lambda r: contracts.restores_the_instance(r, SMALL[None])),
+        (with_inputs(Deaf), contracts.every_part_matters),
+        (ForgetsAPartInItsView, contracts.view_shows_every_part),
+        (RemembersDraws, contracts.is_pure_in_the_seed),
+        (StartsOver, contracts.grows_without_repeating),
+        (DesignsWithNan, contracts.numbers_are_sound),
+        (RepeatsAName, contracts.names_are_unique),
+    ],
+)
+def test_a_broken_picture_is_caught(saboteur: Any, contract: Any) -> None:
+    contract(honest_picture())
+    with pytest.raises(AssertionError):
+        contract(saboteur(honest_picture()))
+
+
+def test_a_view_of_fields_that_are_shifted_is_caught() -> None:
+    class Shifted(Saboteur):
+        @property
+        def view(self) -> Any:
+            fields = self.honest.view.data["fields"]
+            return View(
+                "fields", {"fields": {name: (first + 1, n, own) for name, (first, n, own) in fields.items()}}
+            )
+
+    honest = vd.Fields({"who": vd.Rows(PEOPLE), "note": vd.Words()})(PERSON)
+    contracts.view_shows_every_part(honest)
+    with pytest.raises(AssertionError):
+        contracts.view_shows_every_part(Shifted(honest))
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (np.float32([1]), np.float64([1])),
+        (np.array([0.0]), np.array([-0.0])),
+        (np.ones((1, 2)), np.ones(2)),
+        (["a"], ["a", "b"]),
+        (["a"], [np.str_("a")]),
+        ([{"x": 1}], [{"y": 1}]),
+        ([{"x": 1}], [{"x": 1.0}]),
+        ([{"x": np.ones(2)}], [{"x": np.zeros(2)}]),
+        (pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1.0]})),
+        (pd.DataFrame({"x": [np.ones(2)]}), pd.DataFrame({"x": [np.zeros(2)]})),
+    ],
+)
+def test_what_is_not_the_same_is_told_apart(a: Any, b: Any) -> None:
+    contracts.assert_same(b, b)
+    with pytest.raises(AssertionError):
+        contracts.assert_same(a, b)
+
+
 def test_a_representer_that_changes_its_background_is_caught() -> None:
     background = NUMBERS.copy()
 
@@ -275,6 +499,28 @@ def test_methods_keep_their_promises(name: str, table: str) -> None:
     background, settings = BACKGROUNDS[table]
     instance = row_of(background, 3)
     contracts.check_method(METHODS[name], saturating, vd.Rows(background, **settings), instance)
+
+
+def size_of(one: Any) -> float:
+    """A number of anything: of a record, of its values; of a text, by where its letters are."""
+    if isinstance(one, dict):
+        return sum(size_of(value) for value in one.values())
+    if isinstance(one, str):
+        return sum(ord(c) % 7 for c in one) / 40
+    return float(np.mean(one)) if isinstance(one, (int, float, np.ndarray)) else 0.0
+
+
+def strange(X: Any) -> Any:
+    """Two outputs of any batch, with interactions."""
+    score = np.array([np.sin(3 * size_of(one)) for one in X])
+    return np.stack([(1 - score) / 2, (1 + score) / 2], axis=1)
+
+
+@pytest.mark.parametrize("name", ["default", "fixed", "few parts", "own kernel", "tree", "paper"])
+@pytest.mark.parametrize("kind", ["words", "grid", "stems", "windows", "fields"])
+def test_methods_keep_their_promises_for_all_kinds(name: str, kind: str) -> None:
+    represent, x = INSTANCES[kind]
+    contracts.check_method(METHODS[name], strange, represent, x, batch_of(x))
 
 
 @dataclass(frozen=True)
