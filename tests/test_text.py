@@ -6,6 +6,7 @@ import enum
 import re
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ ODD = (
 characters = st.one_of(st.sampled_from(ODD), st.characters())
 texts = st.one_of(
     st.text(characters, min_size=1, max_size=40),
-    st.lists(st.sampled_from(["good", "good", "bad", "naïve", "日本", "don't", "שלום", "👩‍👩‍👧", "e\u0301a"]), min_size=2)
+    st.lists(st.sampled_from(["good", "bad", "naïve", "日本", "don't", "שלום", "👩‍👩‍👧", "e\u0301a"]), min_size=2)
     .map(lambda words: " ".join(words)),
 )  # fmt: skip
 
@@ -67,7 +68,7 @@ def test_words_of_any_text(text: str, kind: str, positions: bool, mask: str | No
     pieces = [text[a:b] for a, b in spans]
     represent = vd.Words(positions=positions, split=split, mask=mask)
     if not text.strip() or len(pieces if positions else set(pieces)) < 2:
-        with pytest.raises(vd.InputError, match="empty|only one word|no word"):
+        with pytest.raises(vd.InputError, match=r"empty|only one word|no word"):
             represent(text)
         return
     parts = represent(text)
@@ -105,7 +106,7 @@ def test_nothing_that_can_be_read_is_lost_between_words(text: str) -> None:
     between = rebuilt(text, spans, set(range(len(spans))), None)
     assert not re.search(r"\w", between)
     assert spans == sorted(spans)
-    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
 
 
 @pytest.mark.parametrize(

@@ -49,15 +49,15 @@ class Mel:
         top = self.rate / 2 if self.fmax is None else self.fmax
         if not self.fmin < top <= self.rate / 2:
             raise InputError(
-                f"Mel wants fmin < fmax, and fmax of at most half the rate, {self.rate / 2:g}: not {self.fmin:g} and "
-                f"{top:g}"
+                f"Mel wants fmin < fmax, and fmax of at most half the rate, {self.rate / 2:g}: not "
+                f"{self.fmin:g} and {top:g}"
             )
 
     def __call__(self, samples: Any) -> Floats:
         """The spectrogram of a recording."""
         if len(samples) < self.n_fft:
             raise InputError(
-                f"the recording is too short: {len(samples)} samples, and one frame has n_fft = {self.n_fft} of them"
+                f"the recording is too short: it has {len(samples)} samples, one frame has n_fft = {self.n_fft}"
             )
         feature = require("librosa", extra="audio").feature
         mel = feature.melspectrogram(y=np.asarray(samples, np.float32), power=1.0, htk=True, **self._settings())
