@@ -7,6 +7,7 @@ import io
 import pickle
 import re
 import struct
+import tracemalloc
 import unicodedata
 import wave
 import zlib
@@ -217,8 +218,13 @@ def test_a_bomb_does_not_unfold(tmp_path: Path) -> None:
     from veridical.packing import unpack_view
 
     bomb = base64.b64encode(zlib.compress(bytes(50_000_000))).decode()
-    with pytest.raises(ValueError, match="4 bytes"):
-        unpack_view({"array": bomb, "dtype": "|u1", "shape": [4]})
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="4 bytes"):
+            unpack_view({"array": bomb, "dtype": "|u1", "shape": [4]})
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
 
 
 # ---- pages
@@ -377,6 +383,8 @@ def test_fields_have_their_shares() -> None:
     assert len(page.all("image")) == 1
     text = terminal.picture(e)
     assert f"review: {round(100 * wanted[0])} % of the effect" in text
+    tints = [p["style"] for p in page.of_class("vd-part")]
+    assert tints == [f"--s:{0.8**j:.2f}" for j in range(14, 9, -1)]  # the heaviest is drawn last, on top
     part = next(b for b in page.of_class("vd-badge") if "style" in b)
     assert part["aria-label"].startswith("K, part-10:")  # parts of a field keep their letters
 
@@ -597,6 +605,10 @@ def test_steps_count_in_the_axis() -> None:
     e = cases.series()
     page = Reader(html.fragment(replace(e, view=View("series", {**e.view.data, "step": 10}))))
     assert page.texts["vd-x"].startswith("0100200300400500")
+    places = [
+        s["style"] for s in page.all("span") if s.get("style", "").startswith("left") and "top" not in s["style"]
+    ]
+    assert places[:2] == ["left:0.8%", "left:17.5%"]  # the middle of values 0 and 10 of 60
 
 
 def test_long_recordings_are_made_small() -> None:
