@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy import signal
 
 from veridical.records import Floats
+from veridical.represent.sums import tile_sounds
 
 Samples: TypeAlias = npt.NDArray[np.int16]
 MOST = 160_000  # samples of one player: ten seconds at 16 kHz
@@ -30,7 +31,7 @@ def kept(data: Mapping[str, Any], parts: Sequence[int]) -> Samples:
     top = rate / 2
     if np.all((bounds[:, 2] <= 0) & (bounds[:, 3] >= top) | ~np.isfinite(bounds[:, 2:]).all(axis=1)):
         return _whole(samples * _gate(bounds[:, :2] * rate, len(samples), rate))
-    return _whole(_filtered(samples, rate, bounds))
+    return _whole(tile_sounds(samples, rate, bounds).sum(axis=0))
 
 
 def length(data: Mapping[str, Any]) -> float:
@@ -81,20 +82,6 @@ def playable(samples: Samples, rate: float) -> tuple[Samples, float]:
     if factor > 1:
         samples, rate = _whole(signal.resample_poly(samples.astype(np.float64), 1, factor)), rate / factor
     return samples[:MOST], rate
-
-
-def _filtered(samples: Floats, rate: float, bounds: Floats) -> Floats:
-    """The short-time Fourier transform, masked: what lies inside any of the bounds stays."""
-    window = min(2 ** round(np.log2(max(rate * 0.04, 16))), len(samples))
-    overlap = window - max(window // 4, 1)
-    hertz, seconds, levels = signal.stft(samples, rate, nperseg=window, noverlap=overlap)
-    mask = np.zeros(levels.shape, dtype=bool)
-    for start, stop, low, high in bounds:
-        end = np.inf if stop >= len(samples) / rate - 1e-9 else stop
-        above = np.inf if high >= rate / 2 - 1e-9 else high
-        mask |= np.outer((hertz >= low) & (hertz < above), (seconds >= start) & (seconds < end))
-    _, back = signal.istft(levels * mask, rate, nperseg=window, noverlap=overlap)
-    return np.asarray(np.pad(back, (0, max(len(samples) - len(back), 0)))[: len(samples)], dtype=np.float64)
 
 
 def _gate(spans: Floats, n: int, rate: float) -> Floats:

@@ -128,7 +128,7 @@ class Windows:
         other = other[:, None] if other.ndim == 1 else other if self.time_axis == 0 else other.T
         if other.shape != by_time.shape:
             raise InputError(
-                f"the fill has shape {np.shape(fill)}, but the series has {by_time.shape}: "
+                f"the fill has shape {other.shape}, but the series has {by_time.shape}: "
                 "give another series of the same shape"
             )
         return as_type(other, by_time.dtype)

@@ -11,7 +11,7 @@ from scipy import signal
 from veridical.records import Bools, Floats
 from veridical.represent.regions import Array, as_type
 
-WINDOW = 1024  # samples of a short-time spectrum, at most
+WINDOW = 0.04  # seconds of a short-time spectrum
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +37,16 @@ def tile_sounds(samples: Floats, rate: float, bounds: Floats) -> Floats:
     the recording.
     """
     n = len(samples)
-    width = min(WINDOW, max(16, 1 << (n // 4).bit_length() - 1))
+    width = min(2 ** round(np.log2(max(WINDOW * rate, 16))), max(2 ** (n.bit_length() - 1), 4))
     settings: dict[str, Any] = {"fs": rate, "nperseg": width, "noverlap": 3 * width // 4}
     hertz, times, bins = signal.stft(np.asarray(samples, dtype=np.float64), **settings)
-    found = np.empty((len(bounds), n))
-    last, top = bounds[:, 1].max(), bounds[:, 3].max()
+    found = np.zeros((len(bounds), n))
     for j, (start, stop, low, high) in enumerate(bounds):
-        during = (times >= start) & ((times < stop) | (stop == last))
-        inside = (hertz >= low) & ((hertz < high) | (high == top))
+        end = np.inf if stop >= n / rate - 1e-9 else stop
+        top = np.inf if high >= rate / 2 - 1e-9 else high
+        inside, during = (hertz >= low) & (hertz < top), (times >= start) & (times < end)
         _, sound = signal.istft(bins * np.outer(inside, during), **settings)
-        found[j] = sound[:n]
+        found[j, : len(sound)] = sound[:n]
     return found
 
 
