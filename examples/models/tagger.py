@@ -1,0 +1,143 @@
+"""The music tagger musicnn (Pons and Serra, 2019) in torch, with the weights of the package ``musicnn``.
+
+The package keeps its weights as TensorFlow checkpoints, and its own code needs TensorFlow. Here is the network in
+torch, and the few lines that read a checkpoint: an index, which is a LevelDB table of protocol buffers, and one
+file of numbers. ``python -c "import musicnn"`` works without TensorFlow, so the names of the tags come from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import torch
+from librosa.feature import melspectrogram
+from musicnn.configuration import MTT_LABELS as TAGS
+from torch import nn
+from torch.nn.functional import linear, pad, relu
+
+RATE = 16_000  # samples a second
+HOP = 256  # samples between two frames
+FRAMES = 187  # the network hears three seconds at a time
+__all__ = ["FRAMES", "HOP", "RATE", "TAGS", "Tagger", "log_mel"]
+
+
+def log_mel(samples: np.ndarray) -> np.ndarray:
+    """The network's view of a recording: (frames, 96), 96 mel bands from 0 to 8000 Hz, in log units."""
+    power = melspectrogram(y=samples, sr=RATE, n_fft=512, hop_length=HOP, n_mels=96).T
+    return np.log10(10_000 * power + 1).astype(np.float32)
+
+
+class Tagger(nn.Module):
+    """Log-mel patches (n, 187, 96) to the probabilities of 50 tags (n, 50)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights = checkpoint(Path(str(files("musicnn") / "MTT_musicnn")))
+        self.eval()
+
+    def forward(self, patches: torch.Tensor) -> torch.Tensor:
+        x = self.normalize(patches[:, None], 0)
+        tall = pad(x, (0, 0, 3, 3))  # seven frames by 38 or 67 bands: timbre
+        found = [self.filter(tall, 0), self.filter(tall, 1)]
+        for i, width in ((2, 128), (3, 64), (4, 32)):  # many frames by one band: rhythm
+            before = (width - 1) // 2
+            found.append(self.filter(pad(x, (0, 0, before, width - 1 - before)), i))
+        front = torch.cat([f.amax(3) for f in found], 1)  # (n, channels, frames): the strongest band
+
+        layers = [front]
+        for i in (5, 6, 7):  # each layer sees all channels of seven frames, and adds to the one before
+            image = pad(layers[-1].transpose(1, 2)[:, None], (0, 0, 3, 3))
+            new = self.filter(image, i)[..., 0]
+            layers.append(new if i == 5 else new + layers[-1])
+        deep = torch.cat(layers, 1)
+
+        pooled = torch.stack([deep.amax(2), deep.mean(2)], 2).flatten(1)
+        hidden = relu(self.dense(self.normalize(pooled, 9), 0))
+        return torch.sigmoid(self.dense(self.normalize(hidden, 10), 1))
+
+    def weight(self, layer: str, i: int, name: str) -> torch.Tensor:
+        return self.weights[f"{layer}_{i}/{name}" if i else f"{layer}/{name}"]
+
+    def normalize(self, x: torch.Tensor, i: int) -> torch.Tensor:
+        mean, variance, scale, shift = (
+            self.weight("batch_normalization", i, name)
+            for name in ("moving_mean", "moving_variance", "gamma", "beta")
+        )
+        return nn.functional.batch_norm(x, mean, variance, scale, shift, eps=1e-3)
+
+    def filter(self, x: torch.Tensor, i: int) -> torch.Tensor:
+        kernel = self.weight("conv2d", i, "kernel").permute(3, 2, 0, 1)
+        return self.normalize(relu(nn.functional.conv2d(x, kernel, self.weight("conv2d", i, "bias"))), i + 1)
+
+    def dense(self, x: torch.Tensor, i: int) -> torch.Tensor:
+        return linear(x, self.weight("dense", i, "kernel").T, self.weight("dense", i, "bias"))
+
+
+def checkpoint(folder: Path) -> dict[str, torch.Tensor]:
+    """The float32 variables of a TensorFlow checkpoint whose files have no name but their endings."""
+    index, numbers = (folder / ".index").read_bytes(), (folder / ".data-00000-of-00001").read_bytes()
+    footer = index[-48:]
+    place = 0
+    handle = []  # where two blocks lie: the first is of no use here, the second lists the blocks of entries
+    for _ in range(4):
+        value, place = varint(footer, place)
+        handle.append(value)
+    variables = {}
+    for _, pointer in entries(index, handle[2], handle[3]):
+        start, place = varint(pointer, 0)
+        size, _ = varint(pointer, place)
+        for key, message in entries(index, start, size):
+            fields = dict(protocol_buffer(message))
+            if not key or fields.get(1) != 1:  # the header, or numbers that are not float32
+                continue
+            shape = [dict(protocol_buffer(d)).get(1, 0) for f, d in protocol_buffer(fields.get(2, b"")) if f == 2]
+            start = fields.get(4, 0)
+            values = np.frombuffer(numbers[start : start + fields[5]], "<f4").reshape(shape)
+            variables[key.decode()] = torch.from_numpy(values.copy())
+    return variables
+
+
+def varint(data: bytes, place: int) -> tuple[int, int]:
+    """A whole number in groups of seven bits, and where the next thing begins."""
+    value = shift = 0
+    while True:
+        byte = data[place]
+        value |= (byte & 127) << shift
+        shift, place = shift + 7, place + 1
+        if byte < 128:
+            return value, place
+
+
+def entries(table: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes]]:
+    """Keys and values of one LevelDB block; each key is told as its difference to the one before."""
+    block = table[start : start + size]
+    end = size - 4 - 4 * int.from_bytes(block[-4:], "little")
+    place, key = 0, b""
+    while place < end:
+        shared, place = varint(block, place)
+        fresh, place = varint(block, place)
+        length, place = varint(block, place)
+        key = key[:shared] + block[place : place + fresh]
+        place += fresh
+        yield key, block[place : place + length]
+        place += length
+
+
+def protocol_buffer(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Field numbers and values of a message, bytes where a field is a message or text of its own."""
+    place = 0
+    while place < len(data):
+        tag, place = varint(data, place)
+        kind = tag & 7
+        if kind == 0:
+            value, place = varint(data, place)
+            yield tag >> 3, value
+            continue
+        length = {1: 8, 5: 4}.get(kind)
+        if length is None:
+            length, place = varint(data, place)
+        yield tag >> 3, data[place : place + length]
+        place += length
