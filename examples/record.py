@@ -1,8 +1,8 @@
 """What is this used car worth? A model of a text and of numbers, explained by the words and the numbers together.
 
-An advertisement has a description, an age, a mileage and a kind of engine. One explanation weighs all of them on one scale
-(dollars), and says what share of the effect each field has. The advertisements are made here, so the truth is
-known: rust costs 1,500 dollars, one owner is worth 800, a leather seat nothing at all.
+An advertisement has a description, an age, a mileage and a kind of engine. One explanation weighs all of them on
+one scale, dollars, and says what share of the effect each field has. The advertisements are made here, so the
+truth is known: rust costs 1,500 dollars, one owner is worth 800, leather seats nothing at all.
 
     python examples/record.py [page.html]
 """
@@ -14,7 +14,6 @@ import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 

