@@ -1,34 +1,51 @@
-"""Where does the singing start? The pretrained music tagger musicnn, explained by tiles of time and pitch.
+"""When does the singing start? The pretrained music tagger musicnn, explained by tiles of time and pitch.
 
-Without a recording of yours, it explains three seconds made in models/song.py: a guitar all along, and a voice that
-comes in after a second and a half. The tagger hears both, and the tiles say when.
+Without a recording of yours, it explains three seconds made in models/song.py: a guitar all along, and a voice
+that comes in halfway. The tagger hears both, and the tiles say when.
 
     pip install torch librosa
     pip install --no-deps musicnn==0.1.0
-    python examples/music.py [page.html] [recording]
+    python examples/music.py [page.html] [recording.wav]
 """
 
 import sys
+from pathlib import Path
 
 import librosa
 import numpy as np
 import torch
-from models.song import VOICE_FROM, song
-from models.tagger import FRAMES, HOP, RATE, TAGS, Tagger, log_mel
+from models.song import song
+from models.tagger import RATE, TAGS, LogMel, Tagger
 
 import veridical as vd
+from veridical.render import html
 
 
 def main(page: str = "music.html", recording: str = "") -> None:
     samples = librosa.load(recording, sr=RATE, duration=3.0)[0] if recording else song()
-    patch = log_mel(samples)[:FRAMES]  # (187, 96): time first, as the network wants it
     tagger = Tagger()
 
-    def predict(patches: np.ndarray) -> torch.Tensor:
-        """Log-mel patches, bands first (n, 96, 187), to the probabilities of 50 tags (n, 50)."""
-        times_first = torch.from_numpy(patches).transpose(1, 2)
+    def predict(spectrograms: np.ndarray) -> torch.Tensor:
+        """Log-mel spectrograms (n, 96, 187) to the probabilities of 50 tags (n, 50)."""
         with torch.inference_mode():
-            return torch.cat([tagger(some) for some in times_first.split(16)])
+            return torch.cat([tagger(some) for some in torch.from_numpy(spectrograms).split(4)])
+
+    answers = predict(LogMel()(samples)[None])[0]
+    print("tags:", ", ".join(f"{TAGS[i]} {answers[i]:.2f}" for i in answers.argsort(descending=True)[:5]))
+
+    whys = vd.explain(
+        predict,
+        vd.Tiles(times=4, bands=3, front=LogMel(), fill=vd.Constant(0)),  # 0 is silence
+        samples,
+        target=["vocal", "guitar"],
+        classes=TAGS,
+        method=vd.Lime(max_calls=256),  # three seconds of music take the network 50 ms
+    )
+    for why in whys:
+        print(f"\n{why}")
+    sections = [(f"What sounds like {why.target}?", why) for why in whys]
+    Path(page).write_text(html.page("What the tagger hears", sections), encoding="utf-8")
+    print(f"\nThe page: {page}")
 
 
 if __name__ == "__main__":

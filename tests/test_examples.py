@@ -75,3 +75,27 @@ def test_sentence_encoder(tmp_path: Path) -> None:
     assert delivery["courier"] > 0 > delivery["laptop"]
     assert repair["laptop"] > 0 > repair["courier"]
     assert {"courier", "laptop"} == set(top(delivery, 2)) == set(top(repair, 2))
+
+
+def test_photo(tmp_path: Path) -> None:
+    printed = run("photo", tmp_path)
+    egyptian, tabby, bobsled = tables(printed)
+    eyes = top(egyptian, 2)
+    assert {name.partition(":")[0] for name in eyes} == {"middle left", "center"}, "the regions of the two eyes"
+    assert all(egyptian[name] > 0 for name in eyes)
+    assert set(top(tabby, 2)) == set(eyes)
+    assert bobsled
+
+
+def test_music(tmp_path: Path) -> None:
+    vocal, guitar = tables(run("music", tmp_path))
+    heard = top(vocal, 5)
+    assert all(vocal[tile] > 0 for tile in heard)
+    assert all(float(tile.partition("-")[0]) >= 1.49 for tile in heard), "the voice comes in at 1.5 s"
+    assert float(top(guitar, 1)[0].partition("-")[0]) < 1.49
+
+
+def test_series(tmp_path: Path) -> None:
+    (windows,) = tables(run("series", tmp_path))
+    assert set(top(windows, 2)) == {"t 120-139", "t 140-159"}, "the T wave, around step 140"
+    assert all(windows[name] > 0 for name in top(windows, 2))

@@ -2,7 +2,7 @@
 
 The package keeps its weights as TensorFlow checkpoints, and its own code needs TensorFlow. Here is the network in
 torch, and the few lines that read a checkpoint: an index, which is a LevelDB table of protocol buffers, and one
-file of numbers. ``python -c "import musicnn"`` works without TensorFlow, so the names of the tags come from there.
+file of numbers.
 """
 
 from __future__ import annotations
@@ -13,33 +13,42 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from librosa import mel_frequencies
 from librosa.feature import melspectrogram
 from musicnn.configuration import MTT_LABELS as TAGS
 from torch import nn
 from torch.nn.functional import linear, pad, relu
 
 RATE = 16_000  # samples a second
-HOP = 256  # samples between two frames
-FRAMES = 187  # the network hears three seconds at a time
-__all__ = ["FRAMES", "HOP", "RATE", "TAGS", "Tagger", "log_mel"]
+HOP = 256  # samples from one frame to the next
+BANDS, FRAMES = 96, 187  # the network hears three seconds at a time
+__all__ = ["RATE", "TAGS", "LogMel", "Tagger"]
 
 
-def log_mel(samples: np.ndarray) -> np.ndarray:
-    """The network's view of a recording: (frames, 96), 96 mel bands from 0 to 8000 Hz, in log units."""
-    power = melspectrogram(y=samples, sr=RATE, n_fft=512, hop_length=HOP, n_mels=96).T
-    return np.log10(10_000 * power + 1).astype(np.float32)
+class LogMel:
+    """What the network hears of a recording: (96 mel bands from 0 to 8000 Hz, 187 frames), in log units from 0."""
+
+    rate = RATE
+    seconds = HOP / RATE  # from one frame to the next
+    hertz = mel_frequencies(BANDS + 1, fmin=0, fmax=RATE / 2)  # where bands begin, and where the last one ends
+
+    def __call__(self, samples: np.ndarray) -> np.ndarray:
+        power = melspectrogram(y=samples, sr=RATE, n_fft=512, hop_length=HOP, n_mels=BANDS)
+        if power.shape[1] < FRAMES:
+            raise ValueError(f"the recording is too short: the tagger needs {FRAMES * self.seconds:.1f} seconds")
+        return np.log10(10_000 * power[:, :FRAMES] + 1).astype(np.float32)
 
 
 class Tagger(nn.Module):
-    """Log-mel patches (n, 187, 96) to the probabilities of 50 tags (n, 50)."""
+    """Log-mel spectrograms (n, 96, 187) to the probabilities of 50 tags (n, 50)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.weights = checkpoint(Path(str(files("musicnn") / "MTT_musicnn")))
         self.eval()
 
-    def forward(self, patches: torch.Tensor) -> torch.Tensor:
-        x = self.normalize(patches[:, None], 0)
+    def forward(self, spectrograms: torch.Tensor) -> torch.Tensor:
+        x = self.normalize(spectrograms.transpose(1, 2)[:, None], 0)  # (n, 1, frames, bands)
         tall = pad(x, (0, 0, 3, 3))  # seven frames by 38 or 67 bands: timbre
         found = [self.filter(tall, 0), self.filter(tall, 1)]
         for i, width in ((2, 128), (3, 64), (4, 32)):  # many frames by one band: rhythm
