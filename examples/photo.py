@@ -42,7 +42,7 @@ def main(page: str = "photo.html") -> None:
             return torch.cat([network((some - 127) / 128).softmax(1) for some in pixels.split(4)])
 
     parts = vd.Superpixels(fill=vd.Blur(10))  # what is taken away is blurred beyond recognition
-    method = vd.Lime(max_calls=512)  # a photo takes the network 20 ms
+    method = vd.Lime(max_calls=256)  # a photo takes the network 20 ms
     sections = []
     for name, photo, targets in (
         ("a cat", data.chelsea(), ["Egyptian cat", "tabby"]),
