@@ -45,8 +45,8 @@ def main(page: str = "photo.html") -> None:
     method = vd.Lime(max_calls=256)  # a photo takes the network 20 ms
     sections = []
     for name, photo, targets in (
-        ("a cat", data.chelsea(), ["Egyptian cat", "tabby"]),
-        ("an astronaut", data.astronaut(), ["bobsled"]),
+        ("A cat", data.chelsea(), ["Egyptian cat", "tabby"]),
+        ("An astronaut", data.astronaut(), ["bobsled"]),
     ):
         photo = (255 * resize(photo, (224, 224), anti_aliasing=True)).round().astype(np.uint8)
         answers = predict(photo[None])[0]
