@@ -86,12 +86,11 @@ def main(page: str = "sentence_encoder.html") -> None:
         target=["delivery", "repair"],
         classes=classifier.classes_,
     )
-    print(MESSAGE)
     for why in whys:
-        print(f"\n{why}")
+        print(f"{why}\n")
     sections = [(f"Is it about {why.target}?", why) for why in whys]
     Path(page).write_text(html.page("Who should answer this message?", sections), encoding="utf-8")
-    print(f"\nThe page: {page}")
+    print(f"The page: {page}")
 
 
 if __name__ == "__main__":

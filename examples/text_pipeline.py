@@ -54,8 +54,8 @@ def main(page: str = "text_pipeline.html") -> None:
     print(f"{len(texts)} docstrings, {accuracy:.0%} of them told apart in cross-validation\n")
 
     whys = vd.explain_many(model.predict_proba, vd.Words(), questions)
-    for (topic, name), question, why in zip(EXPLAINED, questions, whys, strict=True):
-        print(f"scipy.{topic}.{name}: {question}\n\n{why}\n")
+    for (topic, name), why in zip(EXPLAINED, whys, strict=True):
+        print(f"scipy.{topic}.{name}\n\n{why}\n")
 
     # The second leans on "batch" and "core": most functions of linalg share a paragraph about batches of arrays.
     test = "A batch of fresh bread."

