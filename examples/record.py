@@ -69,15 +69,16 @@ def main(page: str = "record.html") -> None:
             "engine": "diesel",
         }
     )
+    numbers = vd.Continuous()  # the effect of one standard deviation, instead of that of a bin
     parts = vd.Fields(
         {
-            "description": vd.Words(),
-            "age": vd.Rows(frame[["age"]]),
-            "mileage": vd.Rows(frame[["mileage"]]),
+            "description": vd.Words(split=r"[,.] ?"),  # what is between commas is one part
+            "age": vd.Rows(frame[["age"]], discretize=numbers),
+            "mileage": vd.Rows(frame[["mileage"]], discretize=numbers),
             "engine": vd.Rows(frame[["engine"]]),
         }
     )
-    why = vd.explain(model.predict, parts, car)
+    why = vd.explain(model.predict, parts, car, method=vd.Lime(n_samples=4096))  # the model is quick: ask it often
     print(why)
     print("\nshare of the effect:", ", ".join(f"{field} {share:.0%}" for field, share in why.shares.items()))
     why.save(page)

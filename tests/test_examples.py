@@ -105,3 +105,14 @@ def test_series(tmp_path: Path) -> None:
     (windows,) = tables(run("series", tmp_path))
     assert set(top(windows, 2)) == {"t 120-139", "t 140-159"}, "the T wave, around step 140"
     assert all(windows[name] > 0 for name in top(windows, 2))
+
+
+def test_record(tmp_path: Path) -> None:
+    printed = run("record", tmp_path)
+    (worth,) = tables(printed)
+    assert top(worth, 2) == ["age", "description: rust on the doors"]
+    assert worth["age"] < 0
+    assert worth["description: rust on the doors"] == pytest.approx(-1500, abs=400)
+    assert worth["description: One owner from new"] == pytest.approx(800, abs=400)
+    assert abs(worth["description: leather seats"]) < 200
+    assert re.search(r"^share of the effect: description \d+%, age \d+%, ", printed, re.MULTILINE)
