@@ -13,12 +13,12 @@ EXAMPLES := text_pipeline sentence_encoder photo music series record
 demo: .venv/ready
 	$(BIN)/python -m veridical
 
-test: .venv/ready-dev
+test: .venv/ready-examples
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
 
 examples: .venv/ready-examples
 	@mkdir -p pages
-	@for name in $(EXAMPLES); do echo "== examples/$$name.py"; $(BIN)/python examples/$$name.py pages/$$name.html || exit 1; done
+	@export OMP_NUM_THREADS=1; for name in $(EXAMPLES); do echo "== examples/$$name.py"; $(BIN)/python examples/$$name.py pages/$$name.html || exit 1; done
 
 benchmarks:
 	benchmarks/run

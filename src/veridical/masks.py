@@ -268,7 +268,9 @@ def euclidean(d: int) -> Floats:
 
 
 def coins(d: int, distances: Floats | None = None) -> Sizes:
-    """Each part is kept by the toss of a fair coin: LIME's law for pictures."""
+    """Each part is kept by the toss of a fair coin: LIME's law for pictures. A part alone has no far end."""
+    if d == 1 and distances is None:
+        distances = np.zeros(2)
     return Sizes(log_choose(d) - d * np.log(2), cosine(d) if distances is None else distances, fair=True)
 
 

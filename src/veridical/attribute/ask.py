@@ -63,9 +63,18 @@ class Model:
             answer = self.predict(inputs)
         except Exception as cause:
             raise ModelError(
-                f"predict raised {type(cause).__name__} on rows {first} to {first + n - 1}: {cause}"
+                f"predict raised {type(cause).__name__} on rows {first} to {first + n - 1}: {cause} "
+                f"(it was given {_described(inputs)})"
             ) from cause
         return checked(answer, n, first)
+
+
+def _described(inputs: Any) -> str:
+    """A batch of inputs, in a few words."""
+    if isinstance(inputs, list) and inputs:
+        return f"a list of {len(inputs)} {type(inputs[0]).__name__}"
+    shape = getattr(inputs, "shape", None)
+    return type(inputs).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
 
 
 def checked(answer: Any, n: int, first: int = 0) -> Floats:
@@ -154,6 +163,10 @@ def _index_by_name(target: str, classes: tuple[Any, ...] | None) -> int:
             "pass the class index, or classes=[…]"
         )
     names = [str(c) for c in classes]
+    if names.count(target) > 1:
+        raise InputError(
+            f"{names.count(target)} classes are called {target!r}: pass the index of the one you mean"
+        )
     if target not in names:
         raise InputError(f"unknown target {target!r}; the classes are {', '.join(names)}")
     return names.index(target)

@@ -184,7 +184,7 @@ def _ranking_words(groups: list[tuple[int, ...]], clear: np.ndarray[tuple[int], 
         which = f"first {_word(COUNTS, len(believed))}" if run else _places(believed)
         words = [f"believe the {which}", *tied] if believed[0] == 0 else [*tied, f"believe the {which}"]
     if zero:
-        words.append(f"the {_places(zero)} cannot be told from zero")
+        words.append(f"the {_places(zero)} cannot be told from zero, all parts counted")
     return words
 
 
@@ -203,7 +203,8 @@ def _fit_words(fidelity: float) -> str:
     if fidelity <= 0:
         return "but the local fit explains nothing of what the model does here"
     only = "but the local fit explains only" if fidelity < GOOD_FIT else "the local fit explains"
-    return f"{only} {100 * fidelity:.0f} % of what the model does here"
+    share = "more than 99" if 0.995 <= fidelity < 1 else f"{100 * fidelity:.0f}"
+    return f"{only} {share} % of what the model does here"
 
 
 def _clear_of_zero(fit: Fit) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

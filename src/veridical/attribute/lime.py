@@ -31,6 +31,7 @@ from veridical.records import (
 )
 
 EPSILON = float(np.finfo(float).eps)
+ROUNDING = 32  # units in the last place that outputs may differ by and still be the same
 STEADY = 0.9  # from this efficiency on, one instance too is explained from samples that any could share
 
 Surrogate: TypeAlias = Callable[..., Fit]
@@ -141,7 +142,11 @@ class Lime:
         kernel = self.kernel_for(representation)
         every = representation.enumerate(kernel, self.n_samples or self.max_calls // 8)
         if every is not None:
-            near = grow(None, every, model(representation.realize(every)), representation.names)
+            outputs = model(representation.realize(every))
+            every = replace(
+                every, weights=every.weights * (self.n_samples or len(outputs))
+            )  # as if so many were drawn
+            near = grow(None, every, outputs, representation.names)
             return self._conclude(near, question, settled=True)
         if self.n_samples is None and self._plain() and hasattr(representation, "weights_of"):
             row = cast(Shareable, representation)
@@ -299,8 +304,12 @@ def unit_of(y: Floats) -> float:
 
 
 def _flat(y: Floats) -> bool:
+    """The outputs are the same but for rounding, in the precision they seem to have."""
     low, high = float(y.min()), float(y.max())
-    return high - low <= 8 * EPSILON * max(-low, high)
+    if high - low > ROUNDING * float(np.finfo(np.float32).eps) * max(-low, high):
+        return False
+    single = bool((y == y.astype(np.float32)).all() and (y != np.rint(y)).any())
+    return high - low <= ROUNDING * (float(np.finfo(np.float32).eps) if single else EPSILON) * max(-low, high)
 
 
 def _open(fit: Fit, near: Neighborhood) -> bool:

@@ -47,6 +47,8 @@ class Fields:
         for name, represent in fields.items():
             if not callable(represent) or not hasattr(represent, "each") or isinstance(represent, type):
                 raise InputError(f"the field {name!r} wants a representer such as vd.Words(), not {represent!r}")
+            if isinstance(represent, Fields):
+                raise InputError(f"the field {name!r} is made of fields itself: name those here instead")
         self.fields = dict(fields)
 
     def __call__(self, x: Any) -> Representation:

@@ -30,7 +30,7 @@ class Superpixels:
     and video. ``axes`` spells out which axis is which, as in "CHW" or "THWC"; without it the last or first axis
     of at most four places holds the channels. ``segment`` is Slic(), Quickshift(), Felzenszwalb(), a function
     from a picture (..., c) to labels, or the labels themselves. ``fill`` says what covers a region that is
-    taken away.
+    taken away: its mean color by default, which a model may still recognize; Blur() and WholeMean() leave less.
     """
 
     n: int = 16

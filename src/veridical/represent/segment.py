@@ -33,7 +33,7 @@ class Slic:
         # Compactness is in units of Lab color, whose range is a hundred times that of a gray value. Small regions
         # are joined later, so more are asked for.
         compactness = self.compactness if colors.shape[-1] == 3 else self.compactness / 100
-        more = round(1.5 * n)
+        more = max(round(1.5 * n), n + 8)
         return find(colors, more, compactness, sigma=self.sigma, start_label=0, channel_axis=-1)
 
 

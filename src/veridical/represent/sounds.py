@@ -98,6 +98,10 @@ class Tiles:
     are filled; with leading channels it may be (c, bands, frames), and ``time_axis`` says where time is. Of a
     recording with a ``front`` such as Mel(), it is asked about the front's spectrograms. Of a recording with
     its ``rate`` alone, it is asked about recordings from which tiles were filtered out.
+
+    A front is any function from a recording to a spectrogram; parts are named in seconds and hertz if it has
+    ``rate``, ``seconds`` (from frame to frame) and ``hertz`` (where bands begin, and the last ends), and a
+    spectrogram can be heard if it has ``invert``.
     """
 
     times: int = 5
@@ -132,6 +136,8 @@ class Tiles:
             return self._of_spectrogram(tried("front", self.front, samples), samples)
         if self.rate is None:
             raise InputError("a recording needs its rate=… (samples a second), or a front=… such as vd.Mel()")
+        if not isinstance(self.fill, WholeMean):
+            raise InputError("tiles are filtered out of a recording, not filled: fill is for spectrograms")
         return self._of_recording(samples, self.rate)
 
     def each(self, X: Any) -> Listed:
@@ -227,7 +233,8 @@ class Slices:
         length = samples.shape[-1]
         if length < self.n:
             raise InputError(
-                f"{length} samples cannot be cut into {self.n} slices: give fewer, or a longer recording"
+                f"{length} samples cannot be cut into {self.n} slices: give fewer, or a longer recording; "
+                "channels come first, as in (channels, samples)"
             )
         labels = np.arange(length) * self.n // length
         edges = np.searchsorted(labels, np.arange(self.n + 1))
@@ -315,7 +322,7 @@ def _tiling(shape: tuple[int, ...], times: int, bands: int) -> Tiling:
     if frames < times or rows < bands:
         raise InputError(
             f"a spectrogram of {rows} bands and {frames} frames cannot be cut into {bands} × {times} tiles: "
-            "give fewer, or a longer recording"
+            "give fewer, or a longer recording; mix the channels of a recording down first"
         )
     time, band = np.arange(frames) * times // frames, np.arange(rows) * bands // rows
     at, of = np.searchsorted(time, np.arange(times + 1)), np.searchsorted(band, np.arange(bands + 1))
