@@ -144,7 +144,7 @@ def _model(predict: Any, classes: Sequence[Any] | None) -> Model:
 
 def _representer(represent: Any) -> Any:
     if isinstance(represent, type) and hasattr(represent, "each"):
-        raise InputError(f"represent wants settings: call it, as in vd.{represent.__name__}(…)")
+        raise InputError(f"represent wants settings: call the class, as in vd.{represent.__name__}(…)")
     if not callable(represent) or not hasattr(represent, "each") or isinstance(represent, type):
         raise InputError(
             f"represent must say what the parts are, such as vd.Rows(X_train), not {type(represent).__name__}"
