@@ -25,26 +25,38 @@ def unbalance(signs: Any, strength: int) -> float:
     return max(abs(float(signs[:, list(c)].prod(axis=1).sum())) for c in chosen)
 
 
-@pytest.mark.parametrize("d", [2, 8, 11, 16, 20, 32])
-def test_a_whole_code_has_strength_five(d: int) -> None:
-    masks, stretch = code(d, SEED, 0, code_length(d))
-    assert stretch == len(masks) == code_length(d)
+@pytest.mark.parametrize(("d", "half"), [(2, 128), (11, 128), (17, 256), (23, 512), (33, 1024)])
+def test_a_code_has_strength_four_and_with_its_complement_five(d: int, half: int) -> None:
+    assert code_length(d) == half
+    masks, stretch = code(d, SEED, 0, 2 * half)
+    assert stretch == len(masks) == 2 * half
+    assert unbalance(2 * masks[:half] - 1, 4) == 0
     assert unbalance(2 * masks - 1, 5) == 0
+    np.testing.assert_array_equal(masks[:half] + masks[half:], 1)
 
 
-def test_a_short_code_is_a_folded_hadamard_matrix() -> None:
-    masks, stretch = code(64, SEED, 0, 512)
-    assert stretch == 128
-    for start in range(0, 512, 128):
-        assert unbalance(2 * masks[start : start + 128] - 1, 3) == 0
-    assert unbalance(2 * masks[:128] - 1, 4) > 0, "four columns of a Hadamard matrix may depend on each other"
-    assert not np.array_equal(masks[:128], masks[128:256])
+def test_a_short_code_goes_on_where_it_was_left() -> None:
+    whole, _ = code(16, SEED, 0, 1024)
+    pieces = [code(16, SEED, *at)[0] for at in ((0, 256), (256, 300), (300, 1024))]
+    np.testing.assert_array_equal(np.concatenate(pieces), whole)
+    assert not np.array_equal(whole[:512], whole[512:])
 
 
-@pytest.mark.parametrize(("d", "n"), [(16, 512), (64, 256), (12, 1000)])
-def test_codes_come_in_complement_pairs(d: int, n: int) -> None:
-    masks, _ = code(d, SEED, 0, n)
+def test_where_a_code_is_long_there_are_folded_hadamard_matrices() -> None:
+    masks, stretch = code(64, SEED, 0, 1024)
+    assert stretch == 256
+    for start in range(0, 1024, 256):
+        assert unbalance(2 * masks[start : start + 256] - 1, 3) == 0
+    assert unbalance(2 * masks[:256] - 1, 4) > 0, "four columns of a Hadamard matrix may depend on each other"
+    assert not np.array_equal(masks[:256], masks[256:512])
     np.testing.assert_array_equal(masks[0::2] + masks[1::2], 1)
+
+
+def test_beyond_the_longest_code_there_are_hadamard_matrices_still() -> None:
+    masks, stretch = code(100, SEED, 0, 512)
+    assert code_length(100) == 0
+    assert stretch == 256
+    assert unbalance(2 * masks - 1, 3) == 0
 
 
 def test_a_narrow_kernel_gets_masks_drawn_by_their_weight() -> None:

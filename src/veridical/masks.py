@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +18,21 @@ Words = npt.NDArray[np.uint32]
 
 REMEMBERED = 2**18  # numbers; larger nets are made anew each time
 LARGEST_NET = 21201  # dimensions for which Sobol direction numbers are tabulated
-PRIMITIVE = {  # polynomials over two elements, by degree, as bits
-    3: 0b1011,
-    4: 0b10011,
-    5: 0b100101,
-    6: 0b1000011,
-    7: 0b10001001,
-    8: 0b100011101,
-    9: 0b1000010001,
-    10: 0b10000001001,
-    11: 0b100000000101,
-    12: 0b1000001010011,
-}
+# By number of bits: as many columns as any code has of which no four sum to nothing, found by search.
+COLUMNS = {
+    7: (58, 38, 44, 83, 120, 106, 91, 67, 14, 99, 86),
+    9: (
+        240, 261, 29, 241, 49, 129, 394, 79, 212, 195, 287, 70, 34, 325, 154, 291, 505, 285, 292, 197, 132, 111, 18,
+    ),
+    10: (
+        911, 998, 681, 323, 862, 141, 190, 254, 904, 32, 229, 305, 191, 828, 387, 325, 365, 753, 963, 9, 811, 379,
+        217, 1014, 353, 400, 922, 619, 989, 143, 838, 318, 42,
+    ),
+}  # fmt: skip
+POLYNOMIALS = {8: (0b100111001, 17), 12: (0b1000111110001, 65)}  # of Zetterberg codes, and the order of a root
 LARGEST_CODE = 2**12  # parts
-SHORT = 512  # rows of a code that is drawn whole from the start
+MOST = 0.9  # share of a code that is worth more than Hadamard matrices
+SHORT = 512  # rows of a code of strength four that is drawn whole from the start
 THICK = 0.5  # effective share of the rows of a code below which masks are drawn by their weight instead
 
 
@@ -141,9 +143,10 @@ class Sizes:
         return share
 
     def sample(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
-        """Masks in complement pairs; from 0 on, the full mask comes first.
+        """Masks of balanced sizes; from 0 on, the full mask comes first.
 
-        The masks of fair coins are rows of a code, unless the kernel is so narrow that few of them would count.
+        The masks of fair coins are rows of codes, unless the kernel is so narrow that few of them would count;
+        others come in complement pairs.
         """
         near, tossed = self.near(kernel), np.exp(self.log_share)
         thick = self.fair and near.sum() ** 2 >= THICK * float(near @ (near / tossed)) and self.d <= LARGEST_CODE
@@ -183,7 +186,7 @@ class Sizes:
 
     @property
     def whole(self) -> int:
-        """Samples that are worth drawing at once: a code of strength five, where that is short."""
+        """Samples that are worth drawing at once: a code of strength four, where that is short."""
         return code_length(self.d) if self.fair and code_length(self.d) <= SHORT else 0
 
     def _design(self, near: Floats, *, cluster: int = 1, stretch: int = 1, exact: bool = False) -> Design:
@@ -199,55 +202,64 @@ def _full_first(sample: Sample) -> Sample:
 
 
 def code_length(d: int) -> int:
-    """Rows of a code in which any five of d parts are kept and taken away in all 32 ways equally often."""
-    return int(2 ** (2 * _degree(d) + 1))
+    """Rows in which any four of d parts are kept and taken away in all 16 ways equally often; 0 if too many."""
+    return next((2**bits for bits, columns in _codes().items() if len(columns) >= d), 0)
 
 
 def code(d: int, seed: Seed, start: int, stop: int) -> tuple[Floats, int]:
-    """Rows start..stop of a sequence of binary codes with d columns, and how many rows each of them has.
+    """Rows start..stop of a sequence of binary codes with d columns, and how many balance each other.
 
-    As many extended BCH codes of strength five as fit, or nearly, then folded Hadamard matrices, in which any
-    three parts are kept and taken away in all ways equally often. Each has columns and signs of its own, so
-    that they are independent of each other; rows come in complement pairs.
+    A code of strength four, followed by its complement, has strength five. Where it is short, the sequence is
+    made of such codes. Where it is long, a piece that cannot hold most of one is made of folded Hadamard
+    matrices, which have strength three. Each code has columns and signs of its own, so that they are
+    independent of each other.
     """
-    m, n, rng, whole = _degree(d), stop - start, generator(seed, 3, start), code_length(d)
-    rows, sizes = np.empty((n, d), order="F"), list[int]()
-    while (at := sum(sizes)) < n:
-        size = whole if 2 * (n - at) > whole else 2 ** (m + 1)
-        rows[at : at + size] = _code_rows(d, m, rng, size)[: n - at]
-        sizes.append(size)
-    return rows, sizes[0]
+    half, n = code_length(d), stop - start
+    if 0 < half <= SHORT:
+        blocks = range(start // (2 * half), -(-stop // (2 * half)))
+        rows = [_code_rows(d, generator(seed, 3, block)) for block in blocks]
+        return np.concatenate(rows)[start - 2 * half * blocks[0] :][:n], 2 * half
+    rng, made, sizes = generator(seed, 3, start), list[Floats](), list[int]()
+    while sum(sizes) < n:
+        most = half and n - sum(sizes) >= MOST * half
+        made.append(_code_rows(d, rng) if most else _hadamard_rows(d, rng))
+        sizes.append(len(made[-1]))
+    return np.concatenate(made)[:n], sizes[0]
 
 
-def _code_rows(d: int, m: int, rng: np.random.Generator, n: int) -> Floats:
-    """Row i has the parity of the bits that i and a part's column share: a 1, an element x, and its cube."""
-    cycle = 2**m - 1
-    powers = _powers(m)
-    cubes = powers[3 * np.arange(cycle) % cycle]
-    columns = np.append(1, 1 | powers << 1 | cubes << (m + 1))  # x = 0 first
-    chosen, shift = rng.permutation(columns)[:d], rng.integers(0, 2, d)
-    bits = np.arange(2 * m + 1)
-    rows = (np.arange(n)[:, None] >> bits & 1).astype(np.float32)
-    parity = rows @ (chosen >> bits[:, None] & 1).astype(np.float32) + shift.astype(np.float32)
-    masks: Floats = np.asarray(parity % 2, dtype=np.float64)
-    return masks
+def _code_rows(d: int, rng: np.random.Generator) -> Floats:
+    """A code and its complement: row i has the parity of the bits that i and a part's column share."""
+    half = code_length(d)
+    columns = _codes()[half.bit_length() - 1]
+    rows = _parities(np.arange(half), rng.permutation(columns)[:d], rng.integers(0, 2, d))
+    return np.concatenate([rows, 1 - rows])
 
 
-def _degree(d: int) -> int:
-    """The least m with 2ᵐ ≥ d."""
-    return max(3, (d - 1).bit_length())
+def _hadamard_rows(d: int, rng: np.random.Generator) -> Floats:
+    """A Hadamard matrix and its complement, in pairs: the columns' lowest bit is always 1."""
+    size = 1 << d.bit_length()
+    columns = 1 + 2 * rng.permutation(size)[:d]
+    return _parities(np.arange(2 * size), columns, rng.integers(0, 2, d))
 
 
-@lru_cache(maxsize=16)
-def _powers(m: int) -> npt.NDArray[np.int64]:
-    """The powers of a generating element of the field of 2ᵐ elements, as bits."""
-    found = [1]
-    for _ in range(2**m - 2):
-        next_power = found[-1] << 1
-        found.append(next_power ^ PRIMITIVE[m] if next_power >> m else next_power)
-    powers = np.array(found)
-    powers.flags.writeable = False
-    return powers
+def _parities(rows: Any, columns: Any, shift: Any) -> Floats:
+    """1 where a row and a column share an odd number of bits, or an even number where it is shifted."""
+    bits = np.arange(int(columns.max()).bit_length())
+    shared = (rows[:, None] >> bits & 1).astype(np.float32) @ (columns >> bits[:, None] & 1).astype(np.float32)
+    return np.asarray((shared + shift) % 2, dtype=np.float64)
+
+
+@lru_cache(maxsize=1)
+def _codes() -> dict[int, npt.NDArray[np.int64]]:
+    """For some numbers of bits, as many columns as are known of which no four sum to nothing."""
+    found = {bits: np.array(columns) for bits, columns in COLUMNS.items()}
+    for bits, (polynomial, order) in POLYNOMIALS.items():
+        powers = [1]
+        while len(powers) < order:
+            next_power = powers[-1] << 1
+            powers.append(next_power ^ polynomial if next_power >> bits else next_power)
+        found[bits] = np.array(powers)
+    return dict(sorted(found.items()))
 
 
 def log_choose(d: int) -> Floats:
