@@ -37,18 +37,26 @@ def test_a_code_has_strength_four_and_with_its_complement_five(d: int, half: int
 
 def test_a_short_code_goes_on_where_it_was_left() -> None:
     whole, _ = code(16, SEED, 0, 1024)
-    pieces = [code(16, SEED, *at)[0] for at in ((0, 256), (256, 300), (300, 1024))]
+    pieces = [code(16, SEED, *at)[0] for at in ((0, 256), (256, 512), (512, 1024))]
     np.testing.assert_array_equal(np.concatenate(pieces), whole)
     assert not np.array_equal(whole[:512], whole[512:])
 
 
+@pytest.mark.parametrize(("start", "stop"), [(0, 100), (0, 300), (0, 1000), (10, 700), (300, 1024), (700, 701)])
+def test_pieces_of_any_length_are_balanced_as_far_as_they_go(start: int, stop: int) -> None:
+    masks, stretch = code(16, SEED, start, stop)
+    assert masks.shape == (stop - start, 16)
+    assert stretch == (512 if any(start <= at and at + 256 * 0.9 <= stop for at in range(0, 1024, 256)) else 32)
+    assert len(np.unique(masks, axis=1).T) == 16 or stop - start < 32, "no two parts always go together"
+
+
 def test_where_a_code_is_long_there_are_folded_hadamard_matrices() -> None:
     masks, stretch = code(64, SEED, 0, 1024)
-    assert stretch == 256
-    for start in range(0, 1024, 256):
-        assert unbalance(2 * masks[start : start + 256] - 1, 3) == 0
-    assert unbalance(2 * masks[:256] - 1, 4) > 0, "four columns of a Hadamard matrix may depend on each other"
-    assert not np.array_equal(masks[:256], masks[256:512])
+    assert stretch == 128
+    for start in range(0, 1024, 128):
+        assert unbalance(2 * masks[start : start + 128] - 1, 3) == 0
+    assert unbalance(2 * masks[:128] - 1, 4) > 0, "four columns of a Hadamard matrix may depend on each other"
+    assert not np.array_equal(masks[:128], masks[128:256])
     np.testing.assert_array_equal(masks[0::2] + masks[1::2], 1)
 
 

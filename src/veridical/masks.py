@@ -22,7 +22,8 @@ LARGEST_NET = 21201  # dimensions for which Sobol direction numbers are tabulate
 COLUMNS = {
     7: (58, 38, 44, 83, 120, 106, 91, 67, 14, 99, 86),
     9: (
-        240, 261, 29, 241, 49, 129, 394, 79, 212, 195, 287, 70, 34, 325, 154, 291, 505, 285, 292, 197, 132, 111, 18,
+        240, 261, 29, 241, 49, 129, 394, 79, 212, 195, 287, 70,
+        34, 325, 154, 291, 505, 285, 292, 197, 132, 111, 18,
     ),
     10: (
         911, 998, 681, 323, 862, 141, 190, 254, 904, 32, 229, 305, 191, 828, 387, 325, 365, 753, 963, 9, 811, 379,
@@ -209,37 +210,41 @@ def code_length(d: int) -> int:
 def code(d: int, seed: Seed, start: int, stop: int) -> tuple[Floats, int]:
     """Rows start..stop of a sequence of binary codes with d columns, and how many balance each other.
 
-    A code of strength four, followed by its complement, has strength five. Where it is short, the sequence is
-    made of such codes. Where it is long, a piece that cannot hold most of one is made of folded Hadamard
-    matrices, which have strength three. Each code has columns and signs of its own, so that they are
-    independent of each other.
+    A code of strength four, followed by its complement, has strength five. Wherever most of a code does not fit,
+    there are folded Hadamard matrices, which have strength three. Each code has columns and signs of its own, so
+    that they are independent of each other.
     """
-    half, n = code_length(d), stop - start
-    if 0 < half <= SHORT:
-        blocks = range(start // (2 * half), -(-stop // (2 * half)))
-        rows = [_code_rows(d, generator(seed, 3, block)) for block in blocks]
-        return np.concatenate(rows)[start - 2 * half * blocks[0] :][:n], 2 * half
-    rng, made, sizes = generator(seed, 3, start), list[Floats](), list[int]()
-    while sum(sizes) < n:
-        most = half and n - sum(sizes) >= MOST * half
-        made.append(_code_rows(d, rng) if most else _hadamard_rows(d, rng))
-        sizes.append(len(made[-1]))
-    return np.concatenate(made)[:n], sizes[0]
+    half, at = code_length(d), start
+    made, stretch = list[Floats](), 2 * _hadamard_size(d)
+    while at < stop:
+        if half and at % half == 0 and stop - at >= MOST * half:
+            block, second = divmod(at // half, 2)
+            made.append(_code_rows(d, generator(seed, 3, block), bool(second))[: stop - at])
+            stretch = 2 * half
+        else:
+            end = (at // half + 1) * half if half else stop
+            made.append(_hadamard_rows(d, generator(seed, 6, at))[: min(end, stop) - at])
+        at += len(made[-1])
+    return np.concatenate(made), stretch
 
 
-def _code_rows(d: int, rng: np.random.Generator) -> Floats:
-    """A code and its complement: row i has the parity of the bits that i and a part's column share."""
+def _code_rows(d: int, rng: np.random.Generator, second: bool) -> Floats:
+    """A code, or its complement: row i has the parity of the bits that i and a part's column share."""
     half = code_length(d)
     columns = _codes()[half.bit_length() - 1]
-    rows = _parities(np.arange(half), rng.permutation(columns)[:d], rng.integers(0, 2, d))
-    return np.concatenate([rows, 1 - rows])
+    shift = rng.integers(0, 2, d)
+    return _parities(np.arange(half), rng.permutation(columns)[:d], 1 - shift if second else shift)
 
 
 def _hadamard_rows(d: int, rng: np.random.Generator) -> Floats:
     """A Hadamard matrix and its complement, in pairs: the columns' lowest bit is always 1."""
-    size = 1 << d.bit_length()
+    size = _hadamard_size(d)
     columns = 1 + 2 * rng.permutation(size)[:d]
     return _parities(np.arange(2 * size), columns, rng.integers(0, 2, d))
+
+
+def _hadamard_size(d: int) -> int:
+    return 1 << max((d - 1).bit_length(), 3)
 
 
 def _parities(rows: Any, columns: Any, shift: Any) -> Floats:
