@@ -102,6 +102,9 @@ def test_projections_are_those_of_brute_force(kind: str) -> None:
     own = masks * size[:, None]
     rest = own - A @ np.linalg.solve(gram, A.T @ (own * weights[:, None]))
     np.testing.assert_allclose(law.interactions(masks), rest, atol=1e-10)
+    own = np.stack([masks[:, i] * masks[:, j] for i, j in ((0, 2), (0, 5), (2, 5))], axis=1)
+    rest = own - A @ np.linalg.solve(gram, A.T @ (own * weights[:, None]))
+    np.testing.assert_allclose(law.pairs(masks, [0, 2, 5]), rest, atol=1e-10)
 
 
 def saturating(masks: Any) -> Any:

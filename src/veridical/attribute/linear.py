@@ -25,6 +25,7 @@ AT_ONCE = 1024
 FEW = 16  # samples a column, below which leverages are worked out exactly
 FEWER = 4  # samples a part, below which masks get no control variates
 MANY = 32  # samples a part, from which on each part may have one of its own
+PAIRED = 12  # heaviest parts, each two of which may have one, too
 CLEAR = 0.95  # share of the outputs' variance from which on that would gain nothing
 SMALL = 2**18  # numbers of a problem whose rows are kept at hand
 WIDEST = 1024  # parts, above which nothing is learned: its folds would fill the memory
@@ -278,10 +279,14 @@ def with_controls(problem: Problem, folds: Folds) -> tuple[Problem, Floats, Floa
     n, d = problem.Z.shape
     if n >= MANY * d:
         penalty = np.append(np.full(d, 1e-10), np.full(columns.shape[1], SHRINK)) * np.diag(gram)
-        explained = float(moment @ np.linalg.solve(gram + np.diag(penalty), moment))
-        if explained < CLEAR * float(problem.t @ problem.t):
-            more = MaskLaw.of(problem.design.sizes).interactions(problem.Z)
-            return _extended(problem, folds, np.hstack([columns, more]))
+        weights = np.linalg.solve(gram + np.diag(penalty), moment)
+        if float(moment @ weights) < CLEAR * float(problem.t @ problem.t):
+            law, heaviest = (
+                MaskLaw.of(problem.design.sizes),
+                np.argsort(-np.abs(weights[:d]), kind="stable")[:PAIRED],
+            )
+            more = law.interactions(problem.Z), law.pairs(problem.Z, heaviest)
+            return _extended(problem, folds, np.hstack([columns, *more]))
     return found, gram, moment
 
 

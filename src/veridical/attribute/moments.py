@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -89,6 +89,17 @@ class MaskLaw:
             means[:, c] = mean
             slopes[:, :, c] = (pull - self.common * pull.sum(axis=1, keepdims=True)) / self.apart
         return means, slopes
+
+    def pairs(self, Z: Floats, parts: Any) -> Floats:
+        """The products of each two of some parts, less what 1 and the designs say of them, (n, pairs)."""
+        one, two, three = (float(a) for a in self.kept[0, 1:4])
+        own, other = two * (1 - one), three - one * two  # pull of a part of the pair, and of another
+        shared = (other - self.common * (2 * own + (self.d - 2) * other)) / self.apart
+        first, second = (np.asarray(parts)[at] for at in np.triu_indices(len(parts), 1))
+        a, b = Z[:, first], Z[:, second]
+        products: Floats = a * b - two - (own - other) / self.apart * (a + b - 2 * one)
+        products -= shared * (Z.sum(axis=1) - self.d * one)[:, None]
+        return products
 
     def interactions(self, Z: Floats) -> Floats:
         """Each part times the size, less what 1 and the designs say of it, (n, d)."""
