@@ -198,9 +198,163 @@ def test_settings_of_representers(name: str) -> None:
         (["a b", b"c d"], ("number 1", "bytes", "decode")),
         (["a b", None], ("number 1", "None")),
         (["a b", ["c d"]], ("number 1", "list")),
-        (pd.Series(["a b", np.nan]), ("number 1", "float")),
+        (pd.Series(["a b", np.nan]), ("number 1", "nan", "fill it in")),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_lists_of_texts(X: Any, words: tuple[str, ...]) -> None:
     check(lambda: vd.explain_many(lambda X: [float(len(x)) for x in X], vd.Words(), X), vd.InputError, *words)
+
+
+# Instances -------------------------------------------------------------------------------------------------
+
+PRICES = pd.DataFrame({"price": RNG.gamma(2, 5, 50), "rooms": RNG.integers(1, 6, 50)})
+MIXED = vd.Fields({"review": vd.Words(), "price": vd.Rows(PRICES[["price"]])})
+NAN_IMAGE = np.where(np.arange(16)[:, None] == 3, np.nan, IMAGE)
+
+TEXTS: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
+    "empty": (vd.Words(), "", ("empty", "nothing to explain")),
+    "blank": (vd.Words(), " \n\t", ("empty",)),
+    "one word": (vd.Words(), "good", ("only one word", "at least 2", "longer", 'split=""')),
+    "one word twice": (vd.Words(), "good good", ("only one word", "at least 2")),
+    "no word": (vd.Words(), "?!", ("no word", 'split=""')),
+    "one character": (vd.Words(split=""), "a", ("only one word",)),
+    "one sentence": (vd.Sentences(), "All in one.", ("only one sentence", "vd.Words()")),
+    "bytes": (vd.Words(), b"good film", ("bytes", "decode")),
+    "bytearray": (vd.Sentences(), bytearray(b"good film"), ("bytes", "decode")),
+    "None": (vd.Words(), None, ("a text", "None", "fill it in")),
+    "nan": (vd.Words(), np.nan, ("a text", "nan", "fill it in")),
+    "list": (vd.Words(), ["good film"], ("a text", "list", "explain_many")),
+    "number": (vd.Words(), 5, ("a text", "int", "str")),
+}
+PICTURES: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
+    "nan": (vd.Superpixels(), NAN_IMAGE[:12], ("picture", "NaN", "of 576", "replace")),
+    "infinite": (vd.Grid(2, 2), np.full((4, 4), np.inf), ("NaN or infinity", "16 of 16")),
+    "one segment": (vd.Superpixels(segment=np.zeros((12, 16), int)), IMAGE, ("only one region", "vd.Grid(4, 4)")),
+    "one color": (vd.Superpixels(segment=lambda _: np.zeros((12, 16), int)), IMAGE, ("only one region",)),
+    "one rectangle": (vd.Grid(1, 1), IMAGE, ("only one region",)),
+    "other labels": (
+        vd.Superpixels(segment=np.zeros((3, 3), int)),
+        IMAGE,
+        ("(3, 3)", "(12, 16)", "one label a pixel"),
+    ),
+    "labels with channels": (
+        vd.Superpixels(segment=np.zeros((12, 16, 3), int)),
+        IMAGE,
+        ("(12, 16, 3)", "(12, 16)"),
+    ),
+    "fractional labels": (vd.Superpixels(segment=np.full((12, 16), 0.5)), IMAGE, ("labels", "whole numbers")),
+    "labels of nan": (vd.Superpixels(segment=np.full((12, 16), np.nan)), IMAGE, ("labels", "NaN")),
+    "labels in words": (vd.Superpixels(segment=np.full((12, 16), "a")), IMAGE, ("labels", "real numbers")),
+    "unequal labels": (vd.Superpixels(segment=[[0], [1, 2]]), IMAGE, ("labels", "unequal")),
+    "a number of labels": (vd.Superpixels(segment=5), IMAGE, ("labels", "()", "one label a pixel")),
+    "wrong labels of a function": (vd.Superpixels(segment=lambda x: x), IMAGE, ("labels",)),
+    "no labels of a function": (vd.Superpixels(segment=lambda x: None), IMAGE, ("labels", "None")),
+    "empty": (vd.Grid(2, 2), np.zeros((0, 4)), ("empty", "(0, 4)")),
+    "one axis": (vd.Grid(2, 2), np.zeros(9), ("two to four axes", "(9,)")),
+    "five axes": (vd.Grid(2, 2), np.zeros((2,) * 5), ("two to four axes", "axes=")),
+    "a batch of one": (vd.Grid(2, 2), IMAGE[None], ("batch of one", "x[0]", "axes=")),
+    "unequal rows": (vd.Grid(2, 2), [[1, 2], [3]], ("unequal length",)),
+    "words": (vd.Grid(2, 2), "cat.png", ("picture", "array", "str")),
+    "None": (vd.Superpixels(), None, ("picture", "None")),
+    "array of words": (vd.Grid(2, 2), np.full((4, 4), "a"), ("real numbers",)),
+    "complex": (vd.Grid(2, 2), np.ones((4, 4), complex), ("real numbers", "complex")),
+    "five places": (
+        vd.Superpixels(axes="TZHWC"),
+        np.ones((2, 3, 4, 5, 3)),
+        ("Slic", "three axes", "vd.Grid(4, 4)"),
+    ),
+    "a volume by trees": (
+        vd.Superpixels(segment=vd.Felzenszwalb(), axes="ZHW"),
+        IMAGE,
+        ("Felzenszwalb", "Slic()"),
+    ),
+    "a volume by modes": (vd.Superpixels(segment=vd.Quickshift(), axes="ZHW"), IMAGE, ("Quickshift", "Slic()")),
+}
+SOUNDS: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
+    "silent": (vd.Slices(4), np.zeros(100), ("silent", "0")),
+    "silent, one level": (vd.Stems(), np.full(5000, 0.5), ("silent", "0.5")),
+    "silent stereo": (vd.Slices(4), np.zeros((2, 100)), ("silent",)),
+    "silent tiles": (vd.Tiles(rate=8000), np.zeros(100), ("silent",)),
+    "flat spectrogram": (vd.Tiles(2, 2), np.ones((8, 8)), ("same everywhere", "nothing to explain")),
+    "too short": (vd.Slices(10), SOUND[:5], ("5 samples", "10 slices", "fewer")),
+    "one sample": (vd.Slices(2), SOUND[:1], ("too short", "1 samples")),
+    "empty": (vd.Slices(2), SOUND[:0], ("too short", "0 samples")),
+    "too short for tiles": (vd.Tiles(rate=8000), SOUND[:50], ("50 samples", "5 blocks", "fewer times")),
+    "too short for stems": (vd.Stems(), SOUND[:100], ("too short", "100 samples", "2048", "vd.Slices()")),
+    "too short for mel": (vd.Tiles(front=vd.Mel()), SOUND[:100], ("too short", "100 samples", "n_fft", "1024")),
+    "few frames": (vd.Tiles(5, 4), SPECTROGRAM[:, :3], ("16 bands", "3 frames", "4 × 5", "fewer")),
+    "few bands": (vd.Tiles(5, 4), SPECTROGRAM[:3], ("3 bands", "4 × 5")),
+    "four axes": (vd.Tiles(2, 2), np.zeros((1, 1, 8, 8)), ("(bands, frames)", "(1, 1, 8, 8)")),
+    "one tile": (vd.Tiles(1, 1), SPECTROGRAM, ("only one tile", "more times or bands")),
+    "one slice": (vd.Slices(1), SOUND, ("only one slice", "more")),
+    "stereo stems": (vd.Stems(), np.stack([SOUND, SOUND]), ("(samples,)", "(2, 4000)", "mix")),
+    "nan": (vd.Slices(4), np.full(100, np.nan), ("recording", "NaN", "replace")),
+    "unsigned": (vd.Slices(4), np.arange(100, dtype=np.uint8), ("signed", "uint8")),
+    "words": (vd.Tiles(), "song.wav", ("array", "str")),
+    "unequal stems": (vd.Stems(separate=lambda s: {"a": s, "b": s[:-1]}), SOUND, ("'b'", "(3999,)", "(4000,)")),
+    "stems of nan": (vd.Stems(separate=lambda s: {"a": s, "b": s * np.nan}), SOUND, ("'b'", "NaN")),
+    "stems in words": (vd.Stems(separate=lambda s: {"a": s, "b": "drums"}), SOUND, ("'b'", "array", "str")),
+    "complex stems": (vd.Stems(separate=lambda s: {"a": s * 1j}), SOUND, ("'a'", "real numbers")),
+    "no stems": (vd.Stems(separate=lambda s: {}), SOUND, ("no stem",)),
+    "stems are a number": (vd.Stems(separate=lambda s: 3), SOUND, ("separate", "mapping", "int")),
+    "one stem": (vd.Stems(separate=lambda s: [s]), SOUND, ("only one stem", "more stems")),
+    "front of words": (vd.Tiles(front=lambda s: "mel"), SOUND, ("spectrogram", "array", "str")),
+    "front of one axis": (vd.Tiles(front=lambda s: s), SOUND, ("(bands, frames)", "(4000,)")),
+}
+SERIES_: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
+    "shorter than its windows": (vd.Windows(10), SERIES[:7], ("7 steps", "10 windows", "fewer")),
+    "shorter than its changes": (vd.Windows(10, cut=vd.ChangePoints()), SERIES[:7], ("7 steps", "10 windows")),
+    "shorter than its bands": (vd.Windows(10, cut=vd.Bands()), SERIES[:7], ("7 steps", "10 bands", "fewer")),
+    "one window": (vd.Windows(1), SERIES[:, 0], ("only one window", "more")),
+    "one band": (vd.Windows(1, cut=vd.Bands()), SERIES[:, 0], ("only one band", "more")),
+    "nothing to cut": (vd.Windows(5, cut=vd.ChangePoints(shortest=40)), SERIES[:, 0], ("only one window",)),
+    "empty": (vd.Windows(2), SERIES[:0], ("(t, c)", "(0, 2)")),
+    "three axes": (vd.Windows(2), SERIES[None], ("(t, c)", "(1, 60, 2)")),
+    "a number": (vd.Windows(2), 5.0, ("(t,)", "()")),
+    "nan": (vd.Windows(2), np.full(9, np.nan), ("series", "NaN", "9 of 9")),
+    "words": (vd.Windows(2), ["a", "b", "c"], ("series", "real numbers")),
+    "dates": (vd.Windows(2), pd.date_range("2020", periods=9), ("series", "real numbers", "datetime")),
+    "unequal": (vd.Windows(2), [[1, 2], [3]], ("series", "unequal length")),
+}
+RECORDS: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
+    "missing field": (MIXED, {"price": 3.0, "title": "x"}, ("'review'", "price, title")),
+    "missing column": (MIXED, {"review": "a b"}, ("'price'", "it has review")),
+    "missing text": (MIXED, {"review": None, "price": 3.0}, ("'review'", "None", "fill it in")),
+    "missing price": (MIXED, {"review": "a b", "price": None}, ("'price'", "missing")),
+    "bytes": (MIXED, {"review": b"a b", "price": 3.0}, ("'review'", "bytes", "decode")),
+    "word for a price": (MIXED, {"review": "a b", "price": "high"}, ("'price'", "'high'")),
+    "not a record": (MIXED, "a b", ("record", "dict", "str")),
+    "a list": (MIXED, ["a b", 3.0], ("record", "dict", "list")),
+    "None": (MIXED, None, ("record", "NoneType")),
+    "two rows": (
+        MIXED,
+        pd.DataFrame({"review": ["a", "b"], "price": [1.0, 2.0]}),
+        ("one record", "2", "explain_many"),
+    ),
+    "no rows": (MIXED, pd.DataFrame({"review": [], "price": []}), ("one record", "0")),
+    "nothing to take away": (vd.Fields({"a": vd.Words()}), {"a": "..."}, ("fewer than two parts", "longer")),
+    "one part": (vd.Fields({"a": vd.Words()}), {"a": "good"}, ("fewer than two parts", "longer")),
+    "one column twice": (
+        vd.Fields({"price": vd.Rows(PRICES[["price"]]), "all": vd.Rows(PRICES)}),
+        {"price": 3.0, "rooms": 2},
+        ("same column", "price", "one field only"),
+    ),
+}
+INSTANCES = {"text": TEXTS, "picture": PICTURES, "sound": SOUNDS, "series": SERIES_, "record": RECORDS}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, cases in INSTANCES.items() for name in cases])
+def test_instances(kind: str, name: str) -> None:
+    """Alone, and as one of a list, of which the number is told; the model is not asked about it."""
+    represent, x, words = INSTANCES[kind][name]
+    asked: list[Any] = []
+    message = check(lambda: vd.explain(asked.append, represent, x), vd.InputError, *words)
+    assert len(message) > 20
+    if not isinstance(x, pd.DataFrame):
+        check(lambda: vd.explain_many(asked.append, represent, [x]), vd.InputError, "number 0", *words)
+    assert not asked
+
+
+def test_fields_of_fields() -> None:
+    check(lambda: vd.Fields({"a": vd.Fields({"b": vd.Words()})}), vd.InputError, "'a'", "flatten")

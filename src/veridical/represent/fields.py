@@ -12,7 +12,7 @@ import pandas as pd
 from veridical.errors import InputError
 from veridical.masks import Gaussian, generator
 from veridical.records import Design, Floats, Kernel, Part, Representation, Sample, Seed, View
-from veridical.represent.masked import AT_ONCE, Composed, Listed, Masked, unique
+from veridical.represent.masked import AT_ONCE, Composed, Listed, Masked, NoParts, unique
 from veridical.represent.rows import Rows
 
 
@@ -55,6 +55,12 @@ class Fields:
         record = _as_mapping(x)
         found = [Field.of(name, represent, record) for name, represent in self.fields.items()]
         some = [f for f in found if f.representation is not None]
+        taken = [column for f in some for column in (f.columns or (f.name,))]
+        twice = sorted({str(column) for column in taken if taken.count(column) > 1})
+        if twice:
+            raise InputError(
+                f"two fields change the same column: {', '.join(twice)}; each may be in one field only"
+            )
         if sum(len(f.names) for f in some) < 2:
             raise InputError(
                 "the record has fewer than two parts to compare: give it longer fields, or more of them"
@@ -78,7 +84,7 @@ class Field:
     name: str
     representation: Representation | None  # None if there is nothing to take away
     columns: tuple[Any, ...] | None = None  # of the record, that a table field takes; None if it is one value
-    nested: bool = False  # the value is a mapping of columns
+    nested: Any = None  # the value itself, if it holds the columns of a table
     shown: str = ""
 
     @classmethod
@@ -89,10 +95,10 @@ class Field:
             if name not in record:
                 raise InputError(_missing(name, record))
             value = record[name]
-            if isinstance(value, str) and not value.strip():
-                return cls(name, None)
             parts_of = getattr(represent, "parts_of", None)
             return cls(name, represent(value) if parts_of is None else parts_of(value, least=1))
+        except NoParts:
+            return cls(name, None)
         except InputError as cause:
             raise InputError(f"the field {name!r}: {cause}") from cause
 
@@ -101,13 +107,13 @@ class Field:
         columns = tuple(rows.names)
         if name in record:
             value = record[name]
-            nested = isinstance(value, (Mapping, pd.Series, pd.DataFrame))
-            row = value if nested or len(columns) > 1 or np.ndim(value) else {columns[0]: value}
-            return cls(name, rows(row), None, nested or len(columns) > 1, str(value))
+            nested = isinstance(value, (Mapping, pd.Series)) or len(columns) > 1 or np.ndim(value) > 0
+            row = value if nested else {columns[0]: value}
+            return cls(name, rows(row), None, value if nested else None, str(value))
         if not all(column in record for column in columns):
             raise InputError(_missing(name, record, columns))
         own = {column: record[column] for column in columns}
-        return cls(name, rows(own), columns, True, ", ".join(f"{c} = {v}" for c, v in own.items()))
+        return cls(name, rows(own), columns, None, ", ".join(f"{c} = {v}" for c, v in own.items()))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -129,10 +135,10 @@ class Field:
         elif self.columns is not None:
             for j, column in enumerate(self.columns):
                 columns[column] = _column(inputs, j)
-        elif self.nested:
-            names = [str(c) for c in inputs.columns] if hasattr(inputs, "columns") else None
+        elif self.nested is not None:
             rows = zip(*(_column(inputs, j) for j in range(inputs.shape[1])), strict=True)
-            columns[self.name] = [dict(zip(names, row, strict=True)) if names else np.array(row) for row in rows]
+            names = list(inputs.columns) if hasattr(inputs, "columns") else list(range(inputs.shape[1]))
+            columns[self.name] = [_like(self.nested, names, row) for row in rows]
         else:
             columns[self.name] = _column(inputs, 0)
 
@@ -230,6 +236,16 @@ class Records:
             yield self[start : start + step]
 
 
+def _like(value: Any, names: Sequence[Any], row: tuple[Any, ...]) -> Any:
+    """The columns of a table field as a value of the kind that the instance has."""
+    if isinstance(value, pd.Series):
+        return pd.Series(row, index=value.index, name=value.name)
+    if isinstance(value, Mapping):
+        found = dict(zip(names, row, strict=True))
+        return {key: found[key] for key in value}
+    return np.array(row, dtype=value.dtype).reshape(value.shape) if hasattr(value, "dtype") else type(value)(row)
+
+
 def _batch(mixed: Mixed, columns: Mapping[Any, Any], n: int, from_start: bool) -> Any:
     """Columns as records of the kind that the instance is."""
     if isinstance(mixed.x, pd.DataFrame):
@@ -255,9 +271,11 @@ def _typed(values: Any, dtype: Any) -> Any:
 
 def _order(n: int, cluster: int, rng: np.random.Generator, with_instance: bool) -> Any:
     """A random order of n samples, what was drawn together kept together; the instance stays first."""
-    groups = rng.permutation(-(-n // cluster))
+    groups = rng.permutation(n // cluster)
     order = (groups[:, None] * cluster + np.arange(cluster)).ravel()
-    order = order[order < n]
+    order = np.append(
+        order, np.arange(len(order), n)
+    )  # what is left of a group stays last, or it would cut others
     return np.append(0, order + 1) if with_instance else order
 
 

@@ -16,6 +16,10 @@ NEAR = Gaussian(0.25)
 AT_ONCE = 2**25  # bytes of inputs that are made at once, about
 
 
+class NoParts(InputError):
+    """There is nothing to take away: an error by itself, and a field of a record that does not matter."""
+
+
 class Compose(Protocol):
     """Makes inputs from masks."""
 
@@ -176,8 +180,8 @@ def checked_flag(name: str, value: Any) -> None:
 def checked_parts(n: int, least: int, what: str, do: str) -> None:
     """Refuse an instance with too few parts to compare."""
     if n < least:
-        count = "no" if n == 0 else "only one"
-        raise InputError(f"{count} {what} was found, and an explanation compares at least {least}: {do}")
+        count, error = ("no", NoParts) if n == 0 else ("only one", InputError)
+        raise error(f"{count} {what} was found, and an explanation compares at least {least}: {do}")
 
 
 def _kind_of(X: Any) -> str:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from veridical.errors import InputError
 from veridical.masks import coins, removals
 from veridical.records import Bools, Floats, Part, Predict, View
-from veridical.represent.masked import Listed, Masked, checked_flag, checked_parts, unique
+from veridical.represent.masked import Listed, Masked, NoParts, checked_flag, checked_parts, unique
 from veridical.represent.pipelines import Counted, counted
 
 Spans: TypeAlias = list[tuple[int, int]]
@@ -240,7 +240,7 @@ def checked_text(x: Any) -> str:
         do = "fill it in" if what in ("None", "nan") else "pass a str, and a list of them to explain_many"
         raise InputError(f"wanted a text, got {what}: {do}")
     if not x.strip():
-        raise InputError("the text is empty: there is nothing to explain")
+        raise NoParts("the text is empty: there is nothing to explain")
     return str.__str__(x)
 
 
