@@ -16,7 +16,7 @@ NEAR = Gaussian(0.25)
 AT_ONCE = 2**25  # bytes of inputs that are made at once, about
 
 
-class NoParts(InputError):
+class NoParts(InputError):  # noqa: N818 - reads as what it is
     """There is nothing to take away: an error by itself, and a field of a record that does not matter."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,7 @@ class Slic:
 
     def __call__(self, picture: Floats, n: int) -> Any:
         find = require("skimage.segmentation", extra="image").slic
-        colors = picture[..., :3] if picture.shape[-1] in (3, 4) else picture
+        colors = _colors(picture)
         # Compactness is in units of Lab color, whose range is a hundred times that of a gray value. Small regions
         # are joined later, so more are asked for.
         compactness = self.compactness if colors.shape[-1] == 3 else self.compactness / 100
@@ -73,7 +74,11 @@ class Felzenszwalb:
         find = require("skimage.segmentation", extra="image").felzenszwalb
         if picture.ndim != 3:
             raise InputError("Felzenszwalb is for flat pictures; take Slic() for volumes and video")
-        return find(picture, scale=self.scale, sigma=self.sigma, min_size=self.min_size, channel_axis=-1)
+        with warnings.catch_warnings():  # which say that more than three channels may be a volume
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return find(
+                _colors(picture), scale=self.scale, sigma=self.sigma, min_size=self.min_size, channel_axis=-1
+            )
 
 
 def segmented(segment: Any, picture: Floats, n: int) -> Labels:
@@ -153,6 +158,11 @@ def _neighbors(labels: Labels, d: int) -> dict[int, set[int]]:
             touching[i].add(j)
             touching[j].add(i)
     return touching
+
+
+def _colors(picture: Floats) -> Floats:
+    """The channels that tell regions apart: how much of a pixel shows is none of them."""
+    return picture[..., :3] if picture.shape[-1] in (3, 4) else picture
 
 
 def _check_sigma(name: str, sigma: Any) -> None:

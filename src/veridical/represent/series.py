@@ -124,11 +124,11 @@ class Windows:
         values, fill = by_time.astype(np.float64), self.fill
         if not is_other(fill):
             return as_type(filled(fill, values, window, "series"), by_time.dtype)
-        other = numbers_of(fill, "the fill")
-        other = other[:, None] if other.ndim == 1 else other if self.time_axis == 0 else other.T
+        own = numbers_of(fill, "the fill")
+        other = own[:, None] if own.ndim == 1 else own if self.time_axis == 0 else own.T
         if other.shape != by_time.shape:
             raise InputError(
-                f"the fill has shape {other.shape}, but the series has {by_time.shape}: "
+                f"the fill has shape {own.shape}, but the series has {by_time.shape}: "
                 "give another series of the same shape"
             )
         return as_type(other, by_time.dtype)
