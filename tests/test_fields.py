@@ -10,6 +10,7 @@ import pytest
 
 import veridical as vd
 from contracts import assert_same
+from veridical.masks import coins, removals
 from veridical.represent.fields import _order
 
 RNG = np.random.default_rng(0)
@@ -167,3 +168,28 @@ def test_the_model_gets_records_of_the_kind_that_came(kind: Any) -> None:
         weights, vd.explain(model, represent, record, method=vd.Lime(n_samples=100)).weights
     )
     assert weights[0] == pytest.approx(1.0, abs=0.2)
+
+
+def test_intervals_of_records_cover_the_enumerated_answer() -> None:
+    """Words and a picture: all 2⁸ masks of both, weighted by the product of their laws; 60 seeds."""
+    x = {"body": "one two three four", "photo": PHOTO}
+    represent = vd.Fields({"body": vd.Words(), "photo": vd.Grid(2, 2, fill=vd.Constant(9.0))})
+
+    def game(Z: Any) -> Any:
+        return np.tanh(Z @ np.linspace(-1, 2, 8)) + Z[:, 0] * Z[:, 5] - Z[:, 3] * Z[:, 4] * Z[:, 7]
+
+    def model(X: Any) -> Any:
+        words = [[word in one["body"] for word in ("one", "two", "three", "four")] for one in X]
+        blocks = [[one["photo"][r, c] != 9.0 for r in (0, 4) for c in (0, 4)] for one in X]
+        return game(np.hstack([words, blocks]).astype(float))
+
+    kernel = vd.Gaussian(0.25)
+    text, image = (law(4).every(kernel, 16) for law in (removals, coins))
+    Z = np.hstack([text.designs[1:].repeat(16, 0), np.tile(image.designs[1:], (16, 1))])
+    w = np.outer(text.weights[1:], image.weights[1:]).ravel()
+    A = np.column_stack([np.ones(256), Z])
+    truth = np.linalg.solve(A.T @ (A * w[:, None]), A.T @ (w * game(Z)))[1:]
+    found = [vd.explain(model, represent, x, method=vd.Lime(n_samples=301), rng=seed) for seed in range(60)]
+    inside = [(why.intervals[:, 0] <= truth) & (truth <= why.intervals[:, 1]) for why in found]
+    assert np.mean(inside) >= 0.90
+    np.testing.assert_allclose(np.mean([why.weights for why in found], axis=0), truth, atol=0.02)
