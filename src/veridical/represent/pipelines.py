@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 from veridical.records import Floats, Predict
 
 TEXT = "sklearn.feature_extraction.text"
+WORD = "veridical"  # any, that no list of stop words has
 METHODS = ("predict_proba", "predict_log_proba", "decision_function", "predict")
 
 
@@ -54,6 +55,8 @@ def counted(predict: Predict, pieces: Sequence[tuple[str, int]], d: int) -> Coun
     weigh = [vectorizer._tfidf] if hasattr(vectorizer, "_tfidf") else []
     weigh += middle
     analyze, vocabulary = vectorizer.build_analyzer(), vectorizer.vocabulary_
+    if not _keeps_apart(analyze, pieces):
+        return None
     found: dict[tuple[int, int], int] = {}
     for piece, part in pieces:
         for word in analyze(piece):
@@ -68,6 +71,15 @@ def counted(predict: Predict, pieces: Sequence[tuple[str, int]], d: int) -> Coun
     dtype = np.float64 if weigh else vectorizer.dtype
     ask = getattr(model, method)
     return Counted(counts, words, len(vocabulary), chain, bool(vectorizer.binary), dtype, ask)
+
+
+def _keeps_apart(analyze: Callable[[str], list[str]], pieces: Sequence[tuple[str, int]]) -> bool:
+    """Whether what is between parts parts their words, also when others were taken out.
+
+    Samples may not show it: letters that follow each other become one word only when all between them are gone.
+    """
+    gaps = {piece for piece, part in pieces[1:-1] if part < 0}
+    return all(analyze(f"{WORD}{gap}{WORD}") == [*analyze(WORD), *analyze(gap), *analyze(WORD)] for gap in gaps)
 
 
 def _counts_words(vectorizer: Any) -> bool:
