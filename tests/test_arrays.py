@@ -167,7 +167,6 @@ def test_pictures_of_any_layout_and_type(case: Any, fill: str, seed: int) -> Non
         # a mean on the border between two numbers may be rounded to either
         step = 1 if x.dtype.kind in "iub" else 2 * np.finfo(x.dtype).eps * 256
         np.testing.assert_allclose(other.astype(float), wanted.astype(float), atol=step)
-        assert (other != wanted).mean() <= 0.5
     where = labels if channel is None else np.expand_dims(labels, channel)
     for mask, one in zip(masks, made, strict=True):
         kept = np.isin(where, found[mask])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 import veridical as vd
+from contracts import Spy, assert_same, bits
 
 RNG = np.random.default_rng(0)
 IMAGE = RNG.random((12, 16, 3))
@@ -357,4 +359,154 @@ def test_instances(kind: str, name: str) -> None:
 
 
 def test_fields_of_fields() -> None:
-    check(lambda: vd.Fields({"a": vd.Fields({"b": vd.Words()})}), vd.InputError, "'a'", "flatten")
+    check(lambda: vd.Fields({"a": vd.Fields({"b": vd.Words()})}), vd.InputError, "'a'", "fields")
+
+
+# Models ----------------------------------------------------------------------------------------------------
+
+MODELED: dict[str, tuple[Any, Any]] = {
+    "text": (vd.Words(), "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"),
+    "picture": (vd.Grid(4, 4), IMAGE),
+    "whole numbers": (vd.Grid(4, 4), (255 * IMAGE).astype(np.uint8)),
+    "sound": (vd.Slices(12), SOUND),
+    "filtered sound": (vd.Tiles(4, 3, rate=8000), SOUND),
+    "spectrogram": (vd.Tiles(4, 3), SPECTROGRAM),
+    "series": (vd.Windows(12), SERIES),
+    "record": (
+        vd.Fields({"review": vd.Words(), "photo": vd.Grid(3, 3), "price": vd.Rows(PRICES[["price"]])}),
+        {"review": "one two three four", "photo": IMAGE, "price": 4.0, "tags": ["new"]},
+    ),
+}
+LONG = vd.Lime(until=vd.TopK(1, probability=0.9999, tolerance=0.0), max_calls=3000)
+
+
+def noise(X: Any) -> Any:
+    """Answers that never settle."""
+    return np.random.default_rng(0).normal(size=(len(X), 2))
+
+
+@pytest.fixture(params=MODELED)
+def modeled(request: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Inputs of every kind, made a few at a time."""
+    for module in ("masked", "fields"):
+        monkeypatch.setattr(f"veridical.represent.{module}.AT_ONCE", 2**17)
+    return MODELED[request.param]
+
+
+def test_a_model_that_raises(modeled: Any) -> None:
+    calls: list[int] = []
+
+    def failing(X: Any) -> Any:
+        calls.append(len(X))
+        if len(calls) == 2:
+            raise MemoryError("out of memory")
+        return noise(X)
+
+    check(
+        lambda: vd.explain(failing, *modeled, method=LONG), vd.ModelError, "MemoryError", "out of memory", "rows"
+    )
+    calls.clear()
+    with pytest.raises(vd.ModelError) as caught:
+        vd.explain(failing, *modeled, method=LONG)
+    assert isinstance(caught.value.__cause__, MemoryError)
+    assert f"rows {calls[0]} to {sum(calls) - 1}" in str(caught.value)
+
+
+def test_a_model_that_gives_nan(modeled: Any) -> None:
+    seen: list[int] = []
+
+    def gaps(X: Any) -> Any:
+        answer = noise(X)
+        if seen:
+            answer[3] = np.nan
+        seen.append(len(X))
+        return answer
+
+    message = check(lambda: vd.explain(gaps, *modeled, method=LONG), vd.ModelError, "NaN", "finite")
+    assert f"row {seen[0] + 3}" in message
+
+
+ANSWERS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
+    "too few": (lambda X: np.ones(len(X) - 1), ("inputs", "per input")),
+    "one number": (lambda X: 1.0, ("per input",)),
+    "nothing": (lambda X: None, ("None", "per input")),
+    "words": (lambda X: ["yes"] * len(X), ("'yes'", "numbers")),
+    "a picture each": (lambda X: np.ones((len(X), 4, 4)), ("4, 4)", "per input")),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers_of_the_model(name: str, modeled: Any) -> None:
+    model, words = ANSWERS[name]
+    check(lambda: vd.explain(model, *modeled), vd.ModelError, *words)
+
+
+def flat_inputs(X: Any) -> Any:
+    """The numbers of a batch of arrays or records, without a copy where there is none to make."""
+    if isinstance(X, list):
+        return np.stack([np.ravel(one["photo"]) if isinstance(one, dict) else [len(one)] for one in X]).astype(
+            float
+        )
+    return X.reshape(len(X), -1)
+
+
+def test_a_model_that_returns_its_inputs(modeled: Any) -> None:
+    """A view of memory that is used again: the answers are copied in time."""
+    by_view, by_copy = (
+        vd.explain(model, *modeled, target=0, method=vd.Lime(n_samples=300))
+        for model in (lambda X: flat_inputs(X)[:, :3], lambda X: np.array(flat_inputs(X)[:, :3], dtype=float))
+    )
+    assert bits(by_view) == bits(by_copy)
+
+
+def test_a_model_that_changes_its_inputs(modeled: Any) -> None:
+    """As a network that scales its images in place does: the instance stays, and so do the answers."""
+    represent, x = modeled
+    before = copy.deepcopy(x)
+
+    def honest(X: Any) -> Any:
+        return flat_inputs(X).sum(axis=1, dtype=float)
+
+    def careless(X: Any) -> Any:
+        answer = honest(X)
+        for one in X:
+            if isinstance(one, dict):
+                one["photo"][:] = 0
+                one["review"] = "spoilt"
+                del one["price"]
+            elif not isinstance(one, str):
+                one[:] = 0
+        if isinstance(X, list):
+            X.clear()
+        return answer
+
+    method = vd.Lime(n_samples=300)
+    clean = vd.explain(honest, represent, x, method=method)
+    assert bits(vd.explain(careless, represent, x, method=method)) == bits(clean)
+    assert_same(x, before)
+
+
+def test_a_model_that_keeps_its_inputs_can_copy_them(modeled: Any) -> None:
+    """What it was asked about is what the answers belong to, for every batch."""
+    represent, x = modeled
+    spy = Spy(noise)
+    why = vd.explain(spy, represent, x, method=vd.Lime(n_samples=300))
+    assert spy.n_rows == why.n_calls == 301
+    assert len(spy.batches) > 1 or isinstance(x, str)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_model_whose_outputs_change_in_number(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veridical.represent.masked.AT_ONCE", 2**17)
+    calls: list[int] = []
+
+    def growing(X: Any) -> Any:
+        calls.append(len(X))
+        return np.random.default_rng(0).normal(size=(len(X), 2 + (len(calls) > 1)))
+
+    represent, x = MODELED["picture"]
+    words = ("2 numbers", "3", "same number")
+    if many:
+        check(lambda: vd.explain_many(growing, represent, [x, x], method=LONG), vd.ModelError, *words)
+    else:
+        check(lambda: vd.explain(growing, represent, x, method=LONG), vd.ModelError, *words)
