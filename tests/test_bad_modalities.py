@@ -495,18 +495,36 @@ def test_a_model_that_keeps_its_inputs_can_copy_them(modeled: Any) -> None:
     assert len(spy.batches) > 1 or isinstance(x, str)
 
 
+@pytest.mark.parametrize("at", [1, 2])
 @pytest.mark.parametrize("many", [False, True])
-def test_a_model_whose_outputs_change_in_number(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.represent.masked.AT_ONCE", 2**17)
+def test_a_model_whose_outputs_change_in_number(many: bool, at: int, modeled: Any) -> None:
+    """From one batch to the next, and from one round of samples to the next, where batches are large."""
     calls: list[int] = []
 
     def growing(X: Any) -> Any:
         calls.append(len(X))
-        return np.random.default_rng(0).normal(size=(len(X), 2 + (len(calls) > 1)))
+        return np.random.default_rng(0).normal(size=(len(X), 2 + (len(calls) > at)))
 
-    represent, x = MODELED["picture"]
+    represent, x = modeled
     words = ("2 numbers", "3", "same number")
     if many:
-        check(lambda: vd.explain_many(growing, represent, [x, x], method=LONG), vd.ModelError, *words)
+        check(lambda: vd.explain_many(growing, represent, [x], method=LONG), vd.ModelError, *words)
     else:
         check(lambda: vd.explain(growing, represent, x, method=LONG), vd.ModelError, *words)
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_model_of_rows_whose_outputs_change_in_number(at: int) -> None:
+    calls: list[int] = []
+
+    def growing(X: Any) -> Any:
+        calls.append(len(X))
+        return np.random.default_rng(0).normal(size=(len(X), 2 + (len(calls) > at)))
+
+    for call in (
+        lambda: vd.explain(growing, vd.Rows(PRICES), PRICES.iloc[0], method=LONG),
+        lambda: vd.explain_many(growing, vd.Rows(PRICES), PRICES[:3], method=LONG),
+        lambda: vd.explain_many(growing, vd.Rows(PRICES), PRICES.sample(20_000, replace=True), method=LONG),
+    ):
+        calls.clear()
+        check(call, vd.ModelError, "numbers an input", "same number")

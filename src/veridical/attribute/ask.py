@@ -39,7 +39,7 @@ class Model:
         if n <= BATCH:
             return self._ask(inputs, n, first)
         pieces = [slice(start, min(start + BATCH, n)) for start in range(0, n, BATCH)]
-        return np.concatenate([self._ask(rows_of(inputs, p), p.stop - p.start, first + p.start) for p in pieces])
+        return stacked([self._ask(rows_of(inputs, p), p.stop - p.start, first + p.start) for p in pieces])
 
     def _ask_stream(self, inputs: Stream, first: int) -> Floats:
         """Answers to inputs whose memory is used again: each is copied before the next batch is made."""
@@ -49,11 +49,7 @@ class Model:
             answer = self._ask(batch, n, first + at)
             if not at:
                 outputs = np.empty((len(inputs), answer.shape[1]))
-            elif answer.shape[1] != outputs.shape[1]:
-                raise ModelError(
-                    f"predict returned {outputs.shape[1]} numbers an input for one batch and {answer.shape[1]} "
-                    "for the next; it must always return the same number"
-                )
+            _check_width(outputs, answer)
             outputs[at : at + n] = answer
             at += n
         return outputs
@@ -75,6 +71,21 @@ def _described(inputs: Any) -> str:
         return f"a list of {len(inputs)} {type(inputs[0]).__name__}"
     shape = getattr(inputs, "shape", None)
     return type(inputs).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
+
+
+def stacked(answers: Sequence[Floats]) -> Floats:
+    """Answers to one batch after another, as one, if they are of one model."""
+    for answer in answers:
+        _check_width(answers[0], answer)
+    return np.concatenate(answers)
+
+
+def _check_width(before: Floats, answer: Floats) -> None:
+    if answer.shape[1] != before.shape[1]:
+        raise ModelError(
+            f"predict returned {before.shape[1]} numbers an input for one batch and {answer.shape[1]} for the "
+            "next; it must always return the same number"
+        )
 
 
 def checked(answer: Any, n: int, first: int = 0) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from veridical.attribute.ask import Model, checked
+from veridical.attribute.ask import Model, checked, stacked
 from veridical.records import Common, Floats, Kernel, Neighborhood, Representation, Sample, Seed, Shareable
 
 CHECKED = 33  # samples, the instance among them, on which a shortcut must agree with the model
@@ -103,7 +103,7 @@ def shared(answers: Answers, representation: Shareable, kernel: Kernel, own: Flo
     def more(start: int, stop: int) -> tuple[Sample, Floats]:
         values, outputs = answers(start, stop)
         sample = representation.place(values, kernel, with_instance=start == 0)
-        return sample, outputs if start else np.vstack([answers.own[0] if own is None else own, outputs])
+        return sample, outputs if start else stacked([(answers.own[0] if own is None else own)[None], outputs])
 
     return more
 
@@ -115,7 +115,7 @@ def grow(near: Neighborhood | None, sample: Sample, outputs: Floats, names: tupl
     return Neighborhood(
         names,
         np.concatenate([near.designs, sample.designs]),
-        np.concatenate([near.outputs, outputs]),
+        stacked([near.outputs, outputs]),
         np.concatenate([near.weights, sample.weights]),
         sample.design,
     )
