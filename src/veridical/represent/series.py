@@ -99,7 +99,7 @@ class Windows:
         by_time = array[:, None] if array.ndim == 1 else array if self.time_axis == 0 else array.T
         names = self._channel_names(x, by_time.shape[1])
         if isinstance(self.cut, Bands):
-            return self._bands(array, by_time, names, least)
+            return self._bands(x, by_time, names, least)
         starts = self._starts(by_time.astype(np.float64))
         window = np.searchsorted(starts, np.arange(len(by_time)), side="right") - 1
         n, c = len(starts), 1 if self.together else by_time.shape[1]
@@ -111,7 +111,7 @@ class Windows:
         titles = spans if c == 1 else [f"{name}, {span}" for name in names for span in spans]
         owners = ["series"] * n if c == 1 else [name for name in names for _ in spans]
         parts = _series_parts(unique(titles), owners, "window")
-        oriented = [self._oriented(a, array) for a in (other, labels)]
+        oriented = [self._oriented(a, array.ndim) for a in (other, labels)]
         composer = compose(x if hasattr(x, "detach") else array, oriented[0], oriented[1])
         return Masked(parts, coins(len(parts)), composer, _view(by_time, labels, names))
 
@@ -133,9 +133,9 @@ class Windows:
             )
         return as_type(other, by_time.dtype)
 
-    def _oriented(self, by_time: Array, like: Array) -> Array:
+    def _oriented(self, by_time: Array, ndim: int) -> Array:
         """Back to the axes of the instance."""
-        return by_time[:, 0] if like.ndim == 1 else by_time if self.time_axis == 0 else by_time.T
+        return by_time[:, 0] if ndim == 1 else by_time if self.time_axis == 0 else by_time.T
 
     def _starts(self, values: Floats) -> list[int]:
         """Where windows start, the first at 0."""
@@ -148,7 +148,7 @@ class Windows:
             return _checked_starts(tried("cut", self.cut, values, self.n), t)
         return _checked_starts(self.cut, t)
 
-    def _bands(self, array: Array, by_time: Array, names: list[str], least: int) -> Masked:
+    def _bands(self, x: Any, by_time: Array, names: list[str], least: int) -> Masked:
         t, c = by_time.shape
         if self.n > t // 2:
             raise InputError(f"a series of {t} steps has no {self.n} bands of frequency: give fewer")
@@ -160,9 +160,9 @@ class Windows:
             spans = [f"{a:.3g}-{b:.3g} cycles a step" for a, b in pairwise(edges)]
             titles += spans if c == 1 else [f"{name}, {span}" for span in spans]
             owners += [name if c > 1 else "series"] * self.n
-        pieces = np.stack([self._oriented(piece, array).ravel() for piece in whole])
+        pieces = np.stack([self._oriented(piece, np.ndim(x)).ravel() for piece in whole])
         parts = _series_parts(unique(titles), owners, "band")
-        return Masked(parts, coins(len(parts)), SumComposer(array, pieces), _view(by_time, None, names))
+        return Masked(parts, coins(len(parts)), SumComposer.of(x, pieces), _view(by_time, None, names))
 
     def _channel_names(self, x: Any, c: int) -> list[str]:
         if self.channels is not None:

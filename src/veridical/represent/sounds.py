@@ -138,7 +138,7 @@ class Tiles:
             raise InputError("a recording needs its rate=… (samples a second), or a front=… such as vd.Mel()")
         if not isinstance(self.fill, WholeMean):
             raise InputError("tiles are filtered out of a recording, not filled: fill is for spectrograms")
-        return self._of_recording(samples, self.rate)
+        return self._of_recording(x, samples, self.rate)
 
     def each(self, X: Any) -> Listed:
         """Many recordings or spectrograms."""
@@ -195,7 +195,7 @@ class Tiles:
         bounds[:, 2:] = np.asarray(hertz)[cut.corners[:, 2:].astype(int)]
         return bounds, ("s", "Hz")
 
-    def _of_recording(self, samples: Array, rate: float) -> Masked:
+    def _of_recording(self, x: Any, samples: Array, rate: float) -> Masked:
         n = len(samples)
         if n < 16 * self.times:
             raise InputError(f"{n} samples are too short for {self.times} blocks of time: give fewer times")
@@ -206,7 +206,7 @@ class Tiles:
         )
         parts = _sound_parts(unique([_tile_name(b, ("s", "Hz")) for b in bounds]), "tile")
         view = View("sound", {**_heard(samples, rate), "bounds": bounds})
-        composer = SumComposer(samples, tile_sounds(_floats(samples), rate, bounds))
+        composer = SumComposer.of(x, tile_sounds(_floats(samples), rate, bounds))
         return Masked(parts, coins(len(parts)), composer, view)
 
 
@@ -297,7 +297,7 @@ class Stems:
         if "samples" in view:
             view["stems"] = _as_int16(np.stack(pieces), float(np.abs(_floats(samples)).max()))
         parts = _sound_parts(unique(names), "stem")
-        return Masked(parts, coins(len(parts)), SumComposer(samples, np.stack(pieces)), View("sound", view))
+        return Masked(parts, coins(len(parts)), SumComposer.of(x, np.stack(pieces)), View("sound", view))
 
     def each(self, X: Any) -> Listed:
         """Many recordings."""
@@ -361,7 +361,7 @@ def positions(shown: Masked, parts: Sequence[int | str]) -> list[int]:
 def _kept_alone(shown: Masked, parts: Sequence[int | str]) -> Floats:
     mask = np.zeros((1, len(shown.parts)), bool)
     mask[0, positions(shown, parts)] = True
-    return np.asarray(shown.compose(mask)[0], dtype=np.float64)
+    return _floats(numbers_of(shown.compose(mask)[0], "a recording"))
 
 
 def _stems(found: Any, samples: Array) -> dict[str, Floats]:

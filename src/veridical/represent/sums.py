@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import signal
 
+from veridical.errors import require
 from veridical.records import Bools, Floats
-from veridical.represent.regions import Array, as_type
+from veridical.represent.regions import Array, as_type, is_tensor, numbers_of
 
 WINDOW = 0.04  # seconds of a short-time spectrum
 
@@ -20,14 +21,24 @@ class SumComposer:
 
     x: Array
     parts: Floats  # (d, x.size)
+    like: Any = None  # the tensor that x was, if it was one
+
+    @classmethod
+    def of(cls, x: Any, parts: Floats) -> SumComposer:
+        """Of an array or a tensor; sums are worked out in NumPy, and go back to the tensor's device."""
+        return cls(numbers_of(x, "the signal"), parts, x.detach() if is_tensor(x) else None)
 
     @property
     def size(self) -> int:
         return int(self.x.size * 8)
 
-    def __call__(self, masks: Bools, buffer: Any = None) -> Array:
+    def __call__(self, masks: Bools, buffer: Any = None) -> Any:
         gone: Floats = (~masks).astype(self.parts.dtype) @ self.parts
-        return as_type(self.x - gone.reshape(len(masks), *self.x.shape), self.x.dtype)
+        made = as_type(self.x - gone.reshape(len(masks), *self.x.shape), self.x.dtype)
+        if self.like is None:
+            return made
+        torch = require("torch", extra="torch")
+        return torch.as_tensor(made, dtype=self.like.dtype, device=self.like.device)
 
 
 def tile_sounds(samples: Floats, rate: float, bounds: Floats) -> Floats:
