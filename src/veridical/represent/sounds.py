@@ -129,7 +129,7 @@ class Tiles:
     def parts_of(self, x: Any, least: int = 2) -> Masked:
         """The sound as its tiles; ``least`` is how few of them are still worth explaining."""
         checked_parts(self.times * self.bands, least, "tile", "ask for more times or bands")
-        if np.ndim(x) != 1:
+        if numbers_of(x, "a recording or spectrogram").ndim != 1:
             return self._of_spectrogram(x, None)
         samples = recording(x, "a recording")
         if self.front is not None:
@@ -149,7 +149,7 @@ class Tiles:
         rate = getattr(self.front, "rate", self.rate)
         shown = self(x)
         kept = positions(shown, parts)
-        if np.ndim(x) == 1:
+        if numbers_of(x, "a recording or spectrogram").ndim == 1:
             samples = recording(x, "a recording")
             bounds = shown.view.data["bounds"] if shown.view else np.empty((0, 4))
             return np.asarray(tile_sounds(samples, float(rate or 1), bounds)[kept].sum(axis=0), dtype=np.float64)
@@ -158,7 +158,7 @@ class Tiles:
             raise InputError("a spectrogram is heard through its front end: give front=vd.Mel(…)")
         mask = np.zeros((1, len(shown.parts)), bool)
         mask[0, kept] = True
-        return np.asarray(invert(shown.compose(mask)[0]), dtype=np.float64)
+        return np.asarray(invert(numbers_of(shown.compose(mask)[0], "a spectrogram")), dtype=np.float64)
 
     def _of_spectrogram(self, x: Any, samples: Array | None) -> Masked:
         array = numbers_of(x, "a spectrogram")
