@@ -92,7 +92,9 @@ def checked(answer: Any, n: int, first: int = 0) -> Floats:
     """An answer as floats of shape (n, k), or an error that says what is wrong with it."""
     if hasattr(answer, "detach"):  # a torch tensor
         own = answer.detach().cpu()
-        answer = (own.float() if str(getattr(own, "dtype", "")) == "torch.bfloat16" else own).numpy()  # a type NumPy has not
+        answer = (
+            own.float() if str(getattr(own, "dtype", "")) == "torch.bfloat16" else own
+        ).numpy()  # a type NumPy has not
     outputs = _numbers(answer)
     if outputs.ndim == 1:
         outputs = outputs[:, None]
