@@ -13,11 +13,12 @@ from veridical.records import Explanation, Explanations, Neighborhood, Part, Ver
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.fields import Fields
 from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
+from veridical.represent.mel import Mel
 from veridical.represent.pictures import Grid, Superpixels
 from veridical.represent.rows import Rows
 from veridical.represent.segment import Felzenszwalb, Quickshift, Slic
 from veridical.represent.series import Bands, ChangePoints, Windows
-from veridical.represent.sounds import Mel, Slices, Stems, Tiles
+from veridical.represent.sounds import Slices, Stems, Tiles
 from veridical.represent.words import Sentences, Words
 from veridical.serialize import load
 
