@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from veridical.errors import check_positive, check_whole, require
+from veridical.errors import InputError, check_positive, check_whole, require
 from veridical.records import Floats
 
 
