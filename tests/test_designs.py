@@ -13,6 +13,7 @@ from veridical.attribute.linear import Linear
 from veridical.attribute.moments import PRODUCTS, MaskLaw
 from veridical.masks import all_masks, code, code_length, coins, log_choose, removals
 from veridical.records import Neighborhood
+from veridical.toys import Game
 
 SEED = np.random.SeedSequence(3)
 LAWS = {"image": coins, "text": removals}
@@ -144,3 +145,35 @@ def _paired(law: Any) -> Any:
     from dataclasses import replace
 
     return replace(law, fair=False)
+
+
+@pytest.mark.parametrize(("kind", "d"), [("image", 20), ("image", 100), ("text", 20), ("text", 157)])
+def test_as_few_samples_as_are_accepted_are_enough(kind: str, d: int) -> None:
+    """A linear model is found from the fewest samples; one fewer is refused."""
+    law, truth = LAWS[kind], np.arange(d) - d / 2
+    fewest = law(d).fewest
+
+    def explain(n: int, rng: int) -> vd.Explanation:
+        return vd.explain(lambda Z: 2 + Z @ truth, Game(law), d, method=vd.Lime(n_samples=n), rng=rng)
+
+    for rng in range(5):
+        why = explain(fewest, rng)
+        np.testing.assert_allclose(why.weights, truth, atol=1e-5)
+        assert np.isfinite(why.intervals).all()
+    with pytest.raises(vd.InputError, match=f"at least {fewest}"):
+        explain(fewest - 1, 0)
+
+
+def test_parts_that_samples_cannot_tell_apart_get_no_weight() -> None:
+    """Two parts that are always kept or taken away together: no number could be believed."""
+    rng = np.random.default_rng(0)
+    masks = rng.integers(0, 2, (200, 5)).astype(float)
+    masks[:, 4] = masks[:, 3]
+    sample = coins(5).sample(vd.Gaussian(0.25), SEED, 0, 200)
+    near = Neighborhood(
+        tuple("abcde"), np.vstack([np.ones(5), masks]), np.empty((0, 0)), sample.weights, sample.design
+    )
+    fit = Linear()(near, near.designs @ [1.0, 2.0, 0.0, 3.0, -3.5])
+    np.testing.assert_array_equal(fit.measured, [True, True, True, False, False])
+    np.testing.assert_allclose(fit.weights, [1, 2, 0, 0, 0], atol=1e-6)
+    assert np.isinf(np.diag(fit.covariance)[3:]).all()

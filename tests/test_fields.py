@@ -111,7 +111,7 @@ def test_fields_vary_independently(name: str) -> None:
     assert np.abs(np.corrcoef(*pairs)[: len(owner), len(owner) :][across]).max() < 4.5 / np.sqrt(2048)
     weights = sample.weights[1:]
     assert (weights > 0).mean() > 0.9
-    assert weights.max() <= 1
+    assert 0.5 < weights.mean() < 2
 
 
 def test_a_sum_over_fields_is_found_exactly() -> None:

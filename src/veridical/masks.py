@@ -190,6 +190,11 @@ class Sizes:
         """Samples that are worth drawing at once: a code of strength four, where that is short."""
         return code_length(self.d) if self.fair and code_length(self.d) <= SHORT else 0
 
+    @property
+    def fewest(self) -> int:
+        """Samples below which parts could not be told apart: masks come in pairs, or as whole matrices."""
+        return 2 * _hadamard_size(self.d) if self.fair else 3 * self.d
+
     def _design(self, near: Floats, *, cluster: int = 1, stretch: int = 1, exact: bool = False) -> Design:
         kept = float(np.exp(self.log_share) @ np.arange(self.d + 1)) / self.d  # pairs keep half, about
         sizes = near / near.sum()

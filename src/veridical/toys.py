@@ -92,6 +92,10 @@ class Masks:
     def whole(self) -> int:
         return self.law.whole
 
+    @property
+    def fewest(self) -> int:
+        return self.law.fewest
+
     def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
         return self.law.sample(kernel, seed, start, stop)
 

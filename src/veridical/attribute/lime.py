@@ -158,7 +158,7 @@ class Lime:
     def explain(self, source: Source, question: Question) -> tuple[Explanation, ...]:
         """Explain from a source of samples, growing the neighborhood until it is enough."""
         names = question.representation.names
-        n, last = self.sizes(len(names))
+        n, last = self.sizes(len(names), getattr(question.representation, "fewest", 0))
         if self.n_samples is None:  # a sample that balances itself is better drawn whole
             n = min(max(n, getattr(question.representation, "whole", 0)), last)
         near = grow(None, *source(0, n), names)
@@ -170,19 +170,21 @@ class Lime:
             near = grow(near, *source(n, more), names)
             n = more
 
-    def sizes(self, d: int) -> tuple[int, int]:
-        """The first and the last number of samples for d parts."""
+    def sizes(self, d: int, fewest: int = 0) -> tuple[int, int]:
+        """The first and the last number of samples for d parts, of which the law wants at least ``fewest``."""
+        least = max(d + 2, fewest)
         if self.n_samples is not None:
-            if self.n_samples < d + 2:
+            if self.n_samples < least:
                 raise InputError(
-                    f"n_samples is {self.n_samples}, but {d} parts need at least {d + 2}: "
+                    f"n_samples is {self.n_samples}, but {d} parts need at least {least}: "
                     "ask for more samples, or leave n_samples out"
                 )
             return self.n_samples, self.n_samples
         last = self.max_calls - 1
-        if last < d + 2:
+        if last < least:
             raise InputError(
-                f"max_calls is {self.max_calls}, but {d} parts need at least {d + 3}: give a larger budget"
+                f"max_calls is {self.max_calls}, but {d} parts need at least {least + 1}: give a larger budget, "
+                "or larger parts"
             )
         first = max(128, 1 << (8 * d - 1).bit_length())
         return min(first, last), last

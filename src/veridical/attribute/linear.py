@@ -29,6 +29,7 @@ PAIRED = 12  # heaviest parts, each two of which may have one, too
 CLEAR = 0.95  # share of the outputs' variance from which on that would gain nothing
 SMALL = 2**18  # numbers of a problem whose rows are kept at hand
 WIDEST = 1024  # parts, above which nothing is learned: its folds would fill the memory
+CONFUSED = 1e7  # times by which the variance of a weight grows, from which on others are as good a reason
 SHRINK = 0.02  # ridge of control variates, relative to their own size
 
 
@@ -86,6 +87,7 @@ class Solved:
     weights: Floats
     covariance: Floats
     left_out: float
+    known: Bools  # (d,) False where the samples cannot tell a part from others
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +188,7 @@ class Problem:
         """
         d, inverse = self.Z.shape[1], np.asarray(np.linalg.inv(gram + np.diag(penalty)), np.float64)
         weights = inverse @ moment
+        known = np.asarray(np.diag(inverse)[:d] * np.diag(gram)[:d] < CONFUSED)
         meat, sums = np.zeros(gram.shape), []
         plain, room = np.empty(len(self.t)), np.empty(len(self.t))
         for piece in self.pieces:
@@ -201,14 +204,14 @@ class Problem:
                 starts = np.arange(0, len(scores), self.length // self.design.cluster)
                 sums += list(np.add.reduceat(scores, starts, axis=0))
         if self.design.exact:
-            return Solved(weights, np.zeros((d, d)), float(plain @ plain))
+            return Solved(weights, np.zeros((d, d)), float(plain @ plain), known)
         bread = inverse[:d]
         covariance = bread @ meat @ bread.T
         steady = steadiness(np.array(sums) @ bread.T, covariance) if self.design.net else 1.0
         if self.controls is not None:
             covariance *= UNSURE
         plain *= 1 + steady * (1 / (1 - np.minimum(room, 0.99)) - 1)
-        return Solved(weights, covariance * steady, float(plain @ plain))
+        return Solved(weights, covariance * steady, float(plain @ plain), known)
 
     def _leverages(self, A: Floats, piece: slice, gram: Floats, inverse: Floats) -> tuple[Floats, Floats]:
         """How far each row pulls the surrogate's fit, and that of all columns.
@@ -400,12 +403,15 @@ def over_all_parts(
 
 
 def _fit(near: Neighborhood, live: Bools, keep: Indices, found: Solved, intercept: float, fidelity: float) -> Fit:
-    """The solution over all parts; a part that was not chosen has weight zero."""
+    """The solution over all parts; one that was not chosen, or cannot be told from others, has weight zero."""
+    at, known = np.flatnonzero(live)[keep], found.known
+    live = live.copy()
+    live[at[~known]] = False
     chosen = np.zeros(len(live), bool)
-    chosen[np.flatnonzero(live)[keep]] = True
+    chosen[at[known]] = True
     weights, covariance = np.zeros(len(live)), np.zeros((len(live), len(live)))
-    weights[chosen] = found.weights[: len(keep)]
-    covariance[np.ix_(chosen, chosen)] = found.covariance
+    weights[at[known]] = found.weights[: len(keep)][known]
+    covariance[np.ix_(at[known], at[known])] = found.covariance[np.ix_(known, known)]
     weights[np.abs(weights) < 1e-9 * np.abs(weights).max(initial=0.0)] = 0.0  # what rounding leaves of nothing
     fit = over_all_parts(near, live, weights, covariance, intercept, fidelity)
     return fit if chosen.sum() == live.sum() else replace(fit, chosen=chosen)

@@ -14,6 +14,7 @@ from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model
 from veridical.attribute.lime import Lime, Question
 from veridical.attribute.neighborhood import Answers, shared
+from veridical.errors import ModelError
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
 
 THIN = 0.3  # below this effective share of a shared sample, an instance gets samples of its own
@@ -76,7 +77,10 @@ class Work:
                     source, Question(self.model, row, (self.target,), self.seed, self.sums)
                 )[0]
         child = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, number))
-        return self.method(self.model, representation, (self.target,), child)[0]
+        try:
+            return self.method(self.model, representation, (self.target,), child)[0]
+        except ModelError as cause:
+            raise ModelError(f"number {number} of the list: {cause}") from cause
 
 
 def explain_all(

@@ -48,6 +48,8 @@ def asking(model: Model, representation: Representation) -> Callable[[Sample, in
                 quick[: len(own)] = own
                 return quick
             shortcut = None
+            rest = representation.realize(replace(sample, designs=sample.designs[CHECKED:]))
+            return np.concatenate([own, model(rest, first=len(own))]) if len(rest) else own
         quick = None if shortcut is None else _try(shortcut, sample.designs)
         return model(representation.realize(sample), first=first) if quick is None else quick
 

@@ -192,9 +192,14 @@ class Mixed:
         designs = np.hstack([s.designs[order] for s, order in zip(samples, orders, strict=True)])
         weights = np.ones(len(designs))
         for s, order in zip(samples, orders, strict=True):
-            weights *= s.weights[order] / s.weights.max()
+            weights *= s.weights[order] / s.weights[int(start == 0) :].mean()
         shares = np.concatenate([s.design.shares for s in samples])
         return Sample(designs, weights, tuple(zip(samples, orders, strict=True)), Design(shares, cluster=cluster))
+
+    @property
+    def fewest(self) -> int:
+        """Samples below which parts could not be told apart."""
+        return 3 * len(self.names)
 
     def enumerate(self, kernel: Kernel, limit: int) -> None:
         return None

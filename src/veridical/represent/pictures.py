@@ -60,7 +60,7 @@ class Superpixels:
 
     def each(self, X: Any) -> Listed:
         """Many pictures."""
-        return Listed.of(self, X, "pictures")
+        return Listed.of(self, several(X, self.axes), "pictures")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Grid:
 
     def each(self, X: Any) -> Listed:
         """Many pictures."""
-        return Listed.of(self, X, "pictures")
+        return Listed.of(self, several(X, self.axes), "pictures")
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +168,15 @@ class Picture:
         pixels, small = _three_colors(values[at]), np.asarray(where[at], dtype=np.uint16)
         titles = tuple(f"frame {i + 1} of {len(where)}" for i in frames) if len(where) > 1 else ("",)
         return View("picture", {"pixels": pixels, "labels": small, "titles": titles})
+
+
+def several(X: Any, axes: str | None) -> Any:
+    """A collection of pictures; refuse an array that looks like one picture alone."""
+    shape = tuple(getattr(X, "shape", ()))
+    color = len(shape) == 3 and shape[-1] in (3, 4) and axes is None
+    if len(shape) == 2 or color or (axes is not None and len(shape) == len(axes)):
+        raise InputError(f"wanted many pictures, but shape {shape} is that of one: call explain, or pass [x]")
+    return X
 
 
 def channel_axis(shape: tuple[int, ...], axes: str | None) -> int | None:

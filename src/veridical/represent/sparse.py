@@ -42,6 +42,10 @@ class SparseRow:
     def kernel(self) -> Kernel:
         return Gaussian(0.75)
 
+    @property
+    def fewest(self) -> int:
+        return self._law.fewest
+
     def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
         return self._law.sample(kernel, seed, start, stop)
 
