@@ -131,7 +131,7 @@ class Inpaint:
         zoom = [n / m for n, m in zip(labels.shape, where.shape, strict=True)]
         large = ndimage.zoom(found, (*zoom, 1), order=1, mode="nearest", grid_mode=False)
         inside = tuple(slice(0, n) for n in labels.shape)
-        return np.clip(large[inside] * scale + low, low, high)
+        return np.asarray(np.clip(large[inside] * scale + low, low, high))
 
 
 @dataclass(frozen=True)
