@@ -1,73 +1,73 @@
 """What both libraries estimate: the weights that an endless sample would give.
 
-Written from the formulas alone (lime's law and kernel, least squares without a ridge), so that it shares no
-code with the engine it judges. The law does not depend on the row: one sample serves every row of a problem.
+Written from the formulas alone (lime's laws and kernels, least squares without a ridge), so that it shares no
+code with the engine it judges. A table's law does not depend on the row: one sample serves every row of a
+problem. Masks of few parts are all counted; otherwise they are sampled, each size as often as it should be.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
-from problems import Floats, Problem
+from laws import Floats, columns_of, every_mask, masks, probabilities
+
+if TYPE_CHECKING:
+    from problems import MaskProblem, Problem
+    from tabular import TableProblem
 
 SAMPLES = 2**15
 SCRAMBLES = 8
 CACHE = Path(__file__).parent / ".cache"
 RARE = 0.01  # a part is judged if its share p of samples has p (1 - p) of at least this
-
-Draw: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]  # uniforms to values and states
-
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """How a column is sampled; a state is a bin, a category, or the standardized number itself."""
-
-    draw: Draw
-    state: Callable[[float], float]
-    is_number: bool
+ALL = 16  # up to this many parts, every mask is asked about
+CHUNK = 2**12  # inputs in memory at once
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """The large-sample weights of some rows, how well they are known, and which parts can be judged."""
+    """The large-sample weights of some rows, how well they are known, and which parts can be judged.
 
-    weights: Floats  # (rows, d)
-    errors: Floats  # (rows, d) standard errors, from independent scrambles
-    shares: Floats  # (rows, d) probability that a sample keeps the part; nan for numbers
+    Rows of a text have parts of their own, so these are lists over rows.
+    """
 
-    @property
-    def judged(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        return ~(self.shares * (1 - self.shares) < RARE)
+    weights: list[Floats]  # (d,) a row
+    errors: list[Floats]  # (d,) standard errors, from independent samples
+    shares: list[Floats]  # (d,) probability that a sample keeps the part; nan for numbers
+
+    def judged(self, row: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        return ~(self.shares[row] * (1 - self.shares[row]) < RARE)
 
     def relative_error(self, row: int) -> float:
         """Error of the limit itself, relative to its size, on the judged parts."""
-        at = self.judged[row]
-        return float(np.linalg.norm(self.errors[row, at]) / np.linalg.norm(self.weights[row, at]))
+        at = self.judged(row)
+        return float(np.linalg.norm(self.errors[row][at]) / np.linalg.norm(self.weights[row][at]))
 
 
 def limits(problem: Problem, n_rows: int = 1, samples: int = SAMPLES) -> Limits:
-    """Limits of the first rows of a problem; kept on disk, because two benchmarks need them."""
-    path = CACHE / f"{problem.name}-{_fingerprint(problem, n_rows, samples)}.npz"
+    """Limits of the first rows of a problem; kept on disk, because several benchmarks need them."""
+    here = Path(__file__).parent
+    code = (here / "limits.py").read_bytes() + (here / "laws.py").read_bytes()
+    key = hashlib.sha256(code + problem.fingerprint(n_rows) + str((n_rows, samples)).encode()).hexdigest()[:16]
+    path = CACHE / f"{problem.name}-{key}.npz"
     if path.exists():
         kept = np.load(path)
-        return Limits(kept["weights"], kept["errors"], kept["shares"])
-    found = _limits(problem, n_rows, samples)
+        return Limits(*([kept[f"{what}_{i}"] for i in range(n_rows)] for what in ("weights", "errors", "shares")))
+    found = problem.limits(n_rows, samples)
     CACHE.mkdir(exist_ok=True)
-    np.savez(path, weights=found.weights, errors=found.errors, shares=found.shares)
+    arrays = {"weights": found.weights, "errors": found.errors, "shares": found.shares}
+    np.savez(path, **{f"{what}_{i}": row for what, rows in arrays.items() for i, row in enumerate(rows)})
     return found
 
 
-def _limits(problem: Problem, n_rows: int, samples: int) -> Limits:
+def table_limits(problem: TableProblem, n_rows: int, samples: int) -> Limits:
     codes = problem.codes
-    columns = law(codes.encode(problem.background), codes.categorical, problem.discretized)
+    columns = columns_of(codes.encode(problem.background), codes.categorical, problem.discretized)
     rows = codes.encode(problem.rows[:n_rows])
     targets = [problem.target(i) for i in range(n_rows)]
     own = np.array([[c.state(x) for c, x in zip(columns, row, strict=True)] for row in rows])
@@ -86,61 +86,33 @@ def _limits(problem: Problem, n_rows: int, samples: int) -> Limits:
             found[s, i] = least_squares(designs, outputs[:, target], proximity)
             kept[s, i] = np.where(is_number, np.nan, designs.mean(axis=0))
     errors = found.std(axis=0, ddof=1) / np.sqrt(SCRAMBLES)
-    return Limits(found.mean(axis=0), errors, kept.mean(axis=0))
+    return Limits(list(found.mean(axis=0)), list(errors), list(kept.mean(axis=0)))
 
 
-def law(background: Floats, categorical: Sequence[int], discretized: bool) -> list[Column]:
-    """lime's law of a table: every column by itself."""
-    return [
-        category(column) if j in categorical else bins(column) if discretized else number(column)
-        for j, column in enumerate(background.T)
-    ]
+def mask_limits(problem: MaskProblem, n_rows: int, samples: int) -> Limits:
+    """The limit of each row; exact, without an error, where every mask is asked about."""
+    weights, errors, shares = [], [], []
+    for i in range(n_rows):
+        law = problem.law(problem.n_parts(i))
+        d = len(law) - 1
+        if d <= ALL:
+            designs = every_mask(d)
+            found = least_squares(designs, _answers(problem, i, designs), probabilities(law))[None]
+        else:
+            designs = [masks(law, samples, np.random.default_rng([1000, i, s])) for s in range(SCRAMBLES)]
+            alike = np.ones(samples)
+            found = np.stack([least_squares(z, _answers(problem, i, z), alike) for z in designs])
+        weights.append(found.mean(axis=0))
+        errors.append(found.std(axis=0, ddof=1) / np.sqrt(SCRAMBLES) if len(found) > 1 else np.zeros(d))
+        shares.append(np.full(d, law @ np.arange(d + 1) / d))
+    return Limits(weights, errors, shares)
 
 
-def category(column: Floats) -> Column:
-    """A category, as often as it was seen."""
-    levels, counts = np.unique(column, return_counts=True)
-    ends = np.cumsum(counts) / counts.sum()
-
-    def draw(u: Floats) -> tuple[Floats, Floats]:
-        state = np.searchsorted(ends[:-1], u, side="right")
-        return levels[state], state.astype(float)
-
-    return Column(draw, lambda x: float(np.searchsorted(levels, x)), is_number=False)
-
-
-def bins(column: Floats) -> Column:
-    """A quartile as often as it was seen, and inside it a truncated normal."""
-    edges = np.unique(np.percentile(column, [25, 50, 75]))
-    state = np.searchsorted(edges, column)
-    full = np.unique(state)  # bins without a value are never drawn
-    share = np.bincount(state)[full] / len(column)
-    mean = np.array([column[state == b].mean() for b in full])
-    sd = np.array([max(column[state == b].std(), 1e-11) for b in full])
-    low = np.append(column.min(), edges)[full]
-    high = np.append(edges, column.max())[full]
-    below, above = ndtr((low - mean) / sd), ndtr((high - mean) / sd)
-    ends = np.cumsum(share)
-    begins = ends - share
-
-    def draw(u: Floats) -> tuple[Floats, Floats]:
-        b = np.searchsorted(ends[:-1], u, side="right")
-        inside = np.clip((u - begins[b]) / share[b], 0, 1)
-        values = mean[b] + sd[b] * ndtri(below[b] + inside * (above[b] - below[b]))
-        return np.clip(values, low[b], high[b]), full[b].astype(float)
-
-    return Column(draw, lambda x: float(np.searchsorted(edges, x)), is_number=False)
-
-
-def number(column: Floats) -> Column:
-    """A normal with the column's mean and spread."""
-    mean, sd = column.mean(), column.std()
-
-    def draw(u: Floats) -> tuple[Floats, Floats]:
-        z = ndtri(np.clip(u, 1e-12, 1 - 1e-12))
-        return mean + sd * z, z
-
-    return Column(draw, lambda x: float((x - mean) / sd), is_number=True)
+def _answers(problem: MaskProblem, row: int, designs: Floats) -> Floats:
+    """The explained output of every mask."""
+    target = problem.target(row)
+    pieces = (designs[start : start + CHUNK] for start in range(0, len(designs), CHUNK))
+    return np.concatenate([problem.predict(problem.inputs(row, piece))[:, target] for piece in pieces])
 
 
 def least_squares(designs: Floats, outputs: Floats, proximity: Floats) -> Floats:
@@ -152,11 +124,3 @@ def least_squares(designs: Floats, outputs: Floats, proximity: Floats) -> Floats
     gram[np.diag_indices(len(gram))] += 1e-9 * proximity.sum()
     solved: Floats = np.linalg.solve(gram, A.T @ ((outputs - share @ outputs) * root[:, 0]))
     return solved
-
-
-def _fingerprint(problem: Problem, n_rows: int, samples: int) -> str:
-    """Changes whenever the data, the model or this file does."""
-    answers = problem.predict(problem.background[:200])
-    own = problem.codes.encode(problem.rows[:n_rows])
-    text = Path(__file__).read_bytes() + answers.tobytes() + own.tobytes() + str((n_rows, samples)).encode()
-    return hashlib.sha256(text).hexdigest()[:16]
