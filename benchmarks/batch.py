@@ -17,24 +17,23 @@ import numpy as np
 import veridical as vd
 from calls import LIME_CALLS, rms
 from limits import Limits, limits
-from package import Package
-from problems import KINDS, Problem, load
 from tables import Target, arguments, at_least, finish
+from tabular import KINDS, TableProblem, load
 
 N_ROWS = 1000
 METHODS = {"2048": vd.Lime(n_samples=2048), "default": vd.Lime()}
 WANTED = {10: 50, 5: 400}
 
 
-def resampled(problem: Problem, n: int) -> Problem:
+def resampled(problem: TableProblem, n: int) -> TableProblem:
     """The problem with n held-out rows, drawn with replacement after the real ones."""
     more = np.random.default_rng(0).integers(0, len(problem.rows), max(n - len(problem.rows), 0))
     return replace(problem, rows=np.concatenate([problem.rows, problem.rows[more]])[:n])
 
 
-def measure(problem: Problem, lime_rows: int, judged_rows: int, repetitions: int) -> list[dict[str, Any]]:
+def measure(problem: TableProblem, lime_rows: int, judged_rows: int, repetitions: int) -> list[dict[str, Any]]:
     """One line a method; the repetitions of ours lie between lime's rows."""
-    represent, package = problem.represent(), Package(problem)
+    represent, package = problem.represent(), problem.package()
     spent: dict[str, list[float]] = {name: [] for name in METHODS}
     lime: dict[int, list[float]] = {k: [] for k in WANTED}
     timed = {k: package.timed(LIME_CALLS, k) for k in WANTED}
@@ -75,9 +74,8 @@ def measure(problem: Problem, lime_rows: int, judged_rows: int, repetitions: int
 
 def error(truth: Limits, weights: Sequence[Any]) -> float:
     """Root mean square, over rows, of the relative error."""
-    gaps = [
-        (w - b)[at] / np.linalg.norm(b[at]) for w, b, at in zip(weights, truth.weights, truth.judged, strict=False)
-    ]
+    judged = map(truth.judged, range(len(weights)))
+    gaps = [(w - b)[at] / np.linalg.norm(b[at]) for w, b, at in zip(weights, truth.weights, judged, strict=True)]
     return float(np.sqrt(np.mean([rms(gap[None]) ** 2 for gap in gaps])))
 
 

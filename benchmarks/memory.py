@@ -1,7 +1,8 @@
-"""Peak memory of explain_many above the data, the model and the libraries, in a fresh process.
+"""Peak memory above the data, the model and the libraries, in a fresh process.
 
 What is measured is the process's peak less what it holds just before the call. The explanations themselves
-are part of it: they are what the caller gets.
+are part of it: they are what the caller gets. Tables: explain_many. Text and images: one explanation of a long
+text, or of a large picture, by the default method and with 2,048 samples, or 8 a part where that is more.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,11 +20,13 @@ from typing import Any
 import numpy as np
 
 import veridical as vd
-from problems import KINDS, load
+from problems import choose_families, load, result
 from tables import arguments, at_most, finish
+from tabular import KINDS
 
 METHODS = {"2048": vd.Lime(n_samples=2048), "default": vd.Lime()}
-WANTED = 1000  # MB
+WANTED = {"tables": 1000, "text": 500, "images": 500}  # MB
+WORDS, SIDE = 2000, 1024
 
 
 def peak() -> float:
@@ -39,50 +43,97 @@ def present() -> float:
     return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def child(kind: str, method: str, n_rows: int) -> None:
-    """In the fresh process: explain once to load everything, then measure the real call."""
-    problem = load(f"breast_cancer-rf-{kind}")
+def many_rows(kind: str, method: str, n_rows: int) -> Callable[[], int]:
+    """explain_many on rows like those of breast_cancer; explains once before, to load everything."""
+    problem = load("tables", f"breast_cancer-rf-{kind}")
     rng = np.random.default_rng(0)
     drawn = rng.integers(0, len(problem.rows), n_rows)
     X = problem.rows[drawn] * rng.uniform(0.95, 1.05, (n_rows, problem.rows.shape[1]))
     represent = problem.represent()
     vd.explain(problem.predict, represent, X[0], method=METHODS[method])
+    return lambda: len(vd.explain_many(problem.predict, represent, X, method=METHODS[method]))
+
+
+def long_text(kind: str, method: str, n_words: int) -> Callable[[], int]:
+    """A text of held-out paragraphs, as a bag of words or by positions, as strings or recognized."""
+    import text
+
+    problem = load("text", "docstrings-lr-40")
+    rest, _ = text._fitted("docstrings", "lr", None)
+    words = " ".join(rest).split()[:n_words]
+    represent = vd.Words(positions="positions" in kind)
+    predict = problem.predict if "recognized" in kind else lambda texts: problem.predict(texts)
+    vd.explain(predict, represent, problem.instance, method=METHODS[method])
+    x = " ".join(words)
+    settings = vd.Lime(n_samples=max(2048, 8 * len(represent(x).parts))) if method == "2048" else METHODS[method]
+    return lambda: vd.explain(predict, represent, x, method=settings).n_calls
+
+
+def large_image(kind: str, method: str, side: int) -> Callable[[], int]:
+    """A photograph and a model that needs no memory of its own: brightness in a corner, against the rest."""
+    from skimage.data import astronaut
+    from skimage.transform import resize
+
+    image = (resize(astronaut(), (side, side)) * 255).astype("float32" if "float32" in kind else "uint8")
+    represent = vd.Grid(8, 8) if "grid" in kind else vd.Superpixels()
+
+    def predict(images: Any) -> Any:
+        rows = [(np.mean(x[::16, ::16]), np.mean(x[: side // 2 : 16, : side // 2 : 16])) for x in images]
+        score = np.array([1 / (1 + np.exp((whole - corner) / 16)) for whole, corner in rows])
+        return np.stack([score, 1 - score], axis=1)
+
+    vd.explain(predict, represent, image[::8, ::8], method=METHODS[method])
+    return lambda: vd.explain(predict, represent, image, method=METHODS[method]).n_calls
+
+
+CASES = {
+    "tables": (many_rows, KINDS),
+    "text": (long_text, ("bag strings", "bag recognized", "positions strings", "positions recognized")),
+    "images": (large_image, ("uint8 superpixels", "float32 superpixels", "float32 grid")),
+}
+
+
+def child(family: str, kind: str, method: str, size: int) -> None:
+    """In the fresh process: measure the call that was prepared."""
+    work = CASES[family][0](kind, method, size)
     before = present()
     begin = perf_counter()
-    found = vd.explain_many(problem.predict, represent, X, method=METHODS[method])
-    print(peak() - before, before, perf_counter() - begin, len(found))
+    count = work()
+    print(peak() - before, before, perf_counter() - begin, count)
 
 
-def measure(kind: str, method: str, n_rows: int) -> dict[str, Any]:
-    words = [sys.executable, __file__, "--child", kind, method, "--rows", str(n_rows)]
+def measure(family: str, kind: str, method: str, size: int) -> dict[str, Any]:
+    words = [sys.executable, __file__, "--child", family, kind, method, "--rows", str(size)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
     extra, before, spent, n = map(float, done.stdout.split()[-4:])
-    return {
-        "kind": kind,
-        "method": method,
-        "rows": int(n),
-        "before_mb": before,
-        "extra_mb": extra,
-        "kb_a_row": 1000 * extra / n,
-        "seconds": spent,
-    }
+    line = {"kind": kind, "method": method, "rows" if family == "tables" else "calls": int(n)}
+    line |= {"before_mb": before, "extra_mb": extra}
+    if family == "tables":
+        line["kb_a_row"] = 1000 * extra / n
+    return {**line, "seconds": spent}
 
 
 def main(settings: argparse.Namespace) -> None:
     if settings.child:
-        child(*settings.child, settings.rows)
+        family, kind, method = settings.child
+        child(family, kind, method, settings.rows)
         return
-    n_rows = 5000 if settings.quick else settings.rows
-    methods = list(METHODS) if settings.default else ["2048"]
-    rows = [measure(kind, method, n_rows) for kind in KINDS for method in methods]
-    finish("memory", settings, rows, [at_most("extra MB, most", WANTED, max(row["extra_mb"] for row in rows))])
+    sizes = {"tables": 5000 if settings.quick else settings.rows, "text": WORDS, "images": SIDE}
+    for family in settings.on:
+        methods = list(METHODS) if settings.default or family != "tables" else ["2048"]
+        kinds = CASES[family][1]
+        rows = [measure(family, kind, method, sizes[family]) for kind in kinds for method in methods]
+        which = "" if family == "tables" else f"{family}: "
+        most = max(row["extra_mb"] for row in rows)
+        finish(result("memory", family), settings, rows, [at_most(f"{which}extra MB, most", WANTED[family], most)])
 
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
+    choose_families(parser, ("tables", "text", "images"))
     parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--default", action="store_true", help="the default method too, which takes longer")
-    parser.add_argument("--child", nargs=2, default=None, help=argparse.SUPPRESS)
+    parser.add_argument("--default", action="store_true", help="the default method for tables, too")
+    parser.add_argument("--child", nargs=3, default=None, help=argparse.SUPPRESS)
     main(parser.parse_args())

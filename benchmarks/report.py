@@ -12,13 +12,15 @@ from tables import FOLDER, table
 
 README = Path(__file__).parent / "README.md"
 FRONT = Path(__file__).parents[1] / "README.md"
-ORDER = ("calls", "coverage", "overhead", "batch", "memory", "imports")
+ORDER = ("calls", "coverage", "overhead", "clock", "compositing", "batch", "memory", "imports")
+FAMILIES = ("", "-text", "-images", "-networks")
 
 
 def section(record: Mapping[str, Any]) -> str:
     """One benchmark: how it was run, its targets, its table."""
     made = record["environment"]
-    packages = ", ".join(f"{p} {made[p]}" for p in ("veridical", "lime", "numpy", "scikit-learn"))
+    shown = ("veridical", "lime", *(("captum", "torch") if "networks" in record["benchmark"] else ()))
+    packages = ", ".join(f"{p} {made[p]}" for p in (*shown, "numpy", "scikit-learn"))
     machine = f"{made['cpu']}, {made['cores']} cores, Python {made['python']}"
     targets = [
         {"target": t["what"], "wanted": t["wanted"] or "–", "found": t["found"], "met": _met(t)}
@@ -47,7 +49,7 @@ def front(records: Mapping[str, Mapping[str, Any]]) -> str:
             "found": t["found"],
             "met": _met(t),
         }
-        for name in ORDER
+        for name in (each + family for each in ORDER for family in FAMILIES)
         if name in records
         for t in records[name]["targets"]
     ]

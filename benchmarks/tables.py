@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import veridical
 
 FOLDER = Path(__file__).parent / "results"
-PACKAGES = ("lime", "numpy", "scipy", "scikit-learn", "pandas")
+PACKAGES = ("lime", "captum", "torch", "numpy", "scipy", "scikit-learn", "pandas", "scikit-image")
+MODULES = {"scikit-learn": "sklearn", "scikit-image": "skimage"}  # where they differ
 HIDDEN = ("curve",)  # in the JSON alone
 
 
@@ -44,7 +46,7 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few problems and repetitions, to check the script")
     parser.add_argument(
-        "--data", type=Path, default=None, help="folder with tabular/adult.csv and german_credit.csv"
+        "--data", type=Path, default=None, help="folder with tabular/, sentences/ and newsgroups20/ (see README.md)"
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, where nothing is timed")
     return parser
@@ -62,7 +64,7 @@ def finish(
         return
     record = {
         "benchmark": name,
-        "command": command(name, settings),
+        "command": command(name.split("-")[0], settings),
         "date": date.today().isoformat(),
         "environment": environment(),
         "targets": [asdict(t) for t in targets],
@@ -118,7 +120,7 @@ def environment() -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "veridical": veridical.__version__,
-        **{package: version(package) for package in PACKAGES},
+        **{package: version(package) for package in PACKAGES if find_spec(MODULES.get(package, package))},
         "system": platform.system(),
         "cpu": _cpu(),
         "cores": os.cpu_count(),

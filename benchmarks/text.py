@@ -83,7 +83,7 @@ class TextProblem:
         return ["".join(compress(pieces, mask)) for mask in shown.tolist()]
 
     def represent(self) -> Any:
-        return vd.Words(split=r"\w+")
+        return vd.Words(split=r"\W+")
 
     def order(self, i: int, why: vd.Explanation) -> list[int]:
         place = {name: j for j, name in enumerate(why.names)}
