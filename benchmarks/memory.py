@@ -2,7 +2,7 @@
 
 What is measured is the process's peak less what it holds just before the call. The explanations themselves
 are part of it: they are what the caller gets. Tables: explain_many. Text and images: one explanation of a long
-text, or of a large picture, by the default method and with 2,048 samples, or 8 a part where that is more.
+text, or of a large picture, by the default method, which the target is for, and with 8 samples a part or 2,048.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ import numpy as np
 
 import veridical as vd
 from problems import choose_families, load, result
-from tables import arguments, at_most, finish
+from tables import Target, arguments, at_most, finish
 from tabular import KINDS
 
 METHODS = {"2048": vd.Lime(n_samples=2048), "default": vd.Lime()}
+MASKS = ("default", "8 a part")
 WANTED = {"tables": 1000, "text": 500, "images": 500}  # MB
 WORDS, SIDE = 2000, 1024
 
@@ -63,10 +64,14 @@ def long_text(kind: str, method: str, n_words: int) -> Callable[[], int]:
     words = " ".join(rest).split()[:n_words]
     represent = vd.Words(positions="positions" in kind)
     predict = problem.predict if "recognized" in kind else lambda texts: problem.predict(texts)
-    vd.explain(predict, represent, problem.instance, method=METHODS[method])
-    x = " ".join(words)
-    settings = vd.Lime(n_samples=max(2048, 8 * len(represent(x).parts))) if method == "2048" else METHODS[method]
-    return lambda: vd.explain(predict, represent, x, method=settings).n_calls
+    vd.explain(predict, represent, problem.instance)
+    return mask_work(predict, represent, " ".join(words), method)
+
+
+def mask_work(predict: Any, represent: Any, x: Any, method: str) -> Callable[[], int]:
+    """One explanation, by the default method or by a number of samples."""
+    many = max(2048, 8 * len(represent(x).parts)) if method == "8 a part" else None
+    return lambda: vd.explain(predict, represent, x, method=vd.Lime(n_samples=many)).n_calls
 
 
 def large_image(kind: str, method: str, side: int) -> Callable[[], int]:
@@ -82,8 +87,8 @@ def large_image(kind: str, method: str, side: int) -> Callable[[], int]:
         score = np.array([1 / (1 + np.exp((whole - corner) / 16)) for whole, corner in rows])
         return np.stack([score, 1 - score], axis=1)
 
-    vd.explain(predict, represent, image[::8, ::8], method=METHODS[method])
-    return lambda: vd.explain(predict, represent, image, method=METHODS[method]).n_calls
+    vd.explain(predict, represent, image[::8, ::8])
+    return mask_work(predict, represent, image, method)
 
 
 CASES = {
@@ -122,12 +127,20 @@ def main(settings: argparse.Namespace) -> None:
         return
     sizes = {"tables": 5000 if settings.quick else settings.rows, "text": WORDS, "images": SIDE}
     for family in settings.on:
-        methods = list(METHODS) if settings.default or family != "tables" else ["2048"]
-        kinds = CASES[family][1]
-        rows = [measure(family, kind, method, sizes[family]) for kind in kinds for method in methods]
-        which = "" if family == "tables" else f"{family}: "
-        most = max(row["extra_mb"] for row in rows)
-        finish(result("memory", family), settings, rows, [at_most(f"{which}extra MB, most", WANTED[family], most)])
+        known = list(METHODS) if settings.default else ["2048"]
+        methods = known if family == "tables" else MASKS
+        rows = [measure(family, kind, m, sizes[family]) for kind in CASES[family][1] for m in methods]
+        finish(result("memory", family), settings, rows, judge(family, rows))
+
+
+def judge(family: str, rows: list[dict[str, Any]]) -> list[Target]:
+    if family == "tables":
+        return [at_most("extra MB, most", WANTED[family], max(row["extra_mb"] for row in rows))]
+    most = {m: max(row["extra_mb"] for row in rows if row["method"] == m) for m in MASKS}
+    return [
+        at_most(f"{family}: extra MB, most", WANTED[family], most["default"]),
+        Target(f"{family}: extra MB with 8 samples a part, most", "", f"{most['8 a part']:.3g}", True),
+    ]
 
 
 if __name__ == "__main__":
