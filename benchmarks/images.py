@@ -46,6 +46,7 @@ class ImageProblem:
     predict: Predict
     grid: int  # regions a side
     model: Predict  # predict itself, or what it looks up
+    block: int = 1  # pixels a side that are alike, and that the model reads as one
 
     @property
     def instance(self) -> Any:
@@ -69,8 +70,9 @@ class ImageProblem:
         return coins(d)
 
     def inputs(self, i: int, kept: Floats) -> Any:
-        image = self.rows[i]
-        return np.where((kept > 0)[:, self.labels][..., None], image, np.zeros_like(image))
+        """One pixel of each block that is alike is enough."""
+        image, labels = (a[:: self.block, :: self.block] for a in (self.rows[i], self.labels))
+        return np.where((kept > 0)[:, labels][..., None], image, np.zeros_like(image))
 
     def represent(self) -> Any:
         return vd.Grid(self.grid, self.grid, fill=vd.Constant(0))
@@ -110,7 +112,7 @@ def load(name: str, data: Path | None = None) -> ImageProblem:
         return ImageProblem(name, (image,), recorded(image, ask), GRIDS[int(parts)], ask)
     rest, predict = _fitted(model)
     rows = tuple(np.repeat(enlarged(digit, 8)[..., None], 3, axis=2) for digit in rest[:N_ROWS])
-    return ImageProblem(name, rows, predict, GRIDS[int(parts)], predict)
+    return ImageProblem(name, rows, predict, GRIDS[int(parts)], predict, block=8)
 
 
 @cache
