@@ -2,7 +2,8 @@
 
 ``share_N`` is the share of parts and seeds whose interval at N samples holds the limit; ``width_N`` is how
 wide the interval is compared with one of exactly 95 % (the root mean square half-width over 1.96 times the
-error). A part that was not measured has an endless interval and is not counted. The top five are right if
+error). The limit has an error of its own, which the half-widths are given in addition, as independent errors
+add. A part that was not measured has an endless interval and is not counted. The top five are right if
 each of them weighs, in the limit, at least the fifth largest less a tenth of the largest, all parts counted.
 ``settled`` is the share of runs that stopped before the budget ended; the others say that they did not.
 ``share_stop``, where given, is the coverage of the intervals of the runs that stopped by themselves.
@@ -66,9 +67,11 @@ class Held:
         order, truth = problem.order(row, why), limit.weights[row]
         low, high = why.intervals[order].T
         finite = np.isfinite(high - low)
-        self.held += list(((low <= truth) & (truth <= high))[finite])
-        self.halves += list((high - low)[finite] / 2)
-        self.gaps += list((why.weights[order] - truth)[finite])
+        halves = np.hypot((high - low) / 2, 1.96 * limit.errors[row])[finite]
+        gaps = (why.weights[order] - truth)[finite]
+        self.held += list(np.abs(gaps) <= halves)
+        self.halves += list(halves)
+        self.gaps += list(gaps)
 
     @property
     def share(self) -> float:
