@@ -105,7 +105,9 @@ GROUPS = (("breast_cancer", "wine", "diabetes"), ("digits",), ("adult", "german_
 
 
 def judge(family: str, rows: Sequence[dict[str, Any]]) -> list[Target]:
-    return {"tables": judge_tables, "text": judge_text}.get(family, judge_images)(rows)
+    if family in ("images", "networks"):
+        return judge_images(family, rows)
+    return (judge_tables if family == "tables" else judge_text)(rows)
 
 
 def judge_text(rows: Sequence[dict[str, Any]]) -> list[Target]:
@@ -120,18 +122,16 @@ def judge_text(rows: Sequence[dict[str, Any]]) -> list[Target]:
     ]
 
 
-def judge_images(rows: Sequence[dict[str, Any]]) -> list[Target]:
+def judge_images(family: str, rows: Sequence[dict[str, Any]]) -> list[Target]:
     targets = []
     for parts, wanted in ((16, 8.0), (64, 2.0)):
         some = [row for row in rows if row["parts"] == parts]
         if some:
-            median = float(np.median([row["ratio"] for row in some]))
+            which, ratios = f"{family} of {parts} parts", [row["ratio"] for row in some]
             targets += [
-                at_least(f"images of {parts} parts: calls saved, median", wanted, median),
-                at_least(
-                    f"images of {parts} parts: calls saved, least", wanted, min(row["ratio"] for row in some)
-                ),
-                *_extent(f"images of {parts} parts", some),
+                at_least(f"{which}: calls saved, median", wanted, float(np.median(ratios))),
+                at_least(f"{which}: calls saved, least", wanted, min(ratios)),
+                *_extent(which, some),
             ]
     return targets
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,9 @@ def main(settings: argparse.Namespace) -> None:
         chosen = names(family, settings.data, settings.quick)
         work = (delayed(measure)(family, name, settings.data, plan) for name in chosen)
         rows = Parallel(n_jobs=settings.jobs)(work)
-        finish(result("coverage", family), settings, rows, judge(rows))
+        which = "" if family == "tables" else f"{family}: "
+        targets = [replace(t, what=which + t.what) for t in judge(rows)]
+        finish(result("coverage", family), settings, rows, targets)
 
 
 if __name__ == "__main__":
