@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import veridical as vd
-from veridical.attribute.linear import Linear
+from veridical.attribute.linear import Linear, Problem, with_controls
 from veridical.attribute.moments import PRODUCTS, MaskLaw
 from veridical.masks import all_masks, code, code_length, coins, log_choose, removals
 from veridical.records import Neighborhood
@@ -139,6 +139,29 @@ def test_control_variates_make_the_error_of_a_saturating_model_much_smaller(kind
         sample = kind_of.sample(kernel, np.random.SeedSequence(seed), 0, n)
         errors += [np.sum((weights(sample, plain) - truth) ** 2) for plain in (False, True)]
     assert errors[0] < errors[1] / 4
+
+
+def test_control_variates_that_sum_to_one_another_have_a_pull_still() -> None:
+    """Products of all pairs, and of parts with the size, are linearly dependent: seed 37 was a singular matrix."""
+    d, direction = 11, np.random.default_rng(0).normal(size=11)
+
+    def step(masks: Any) -> Any:
+        return (np.asarray(masks) @ direction > direction.sum() / 2).astype(float)
+
+    why = vd.explain(step, Game(removals), d, rng=37)
+    assert np.isfinite(why.intervals).all()
+    sample = removals(d).sample(vd.Gaussian(0.25), SEED, 0, 1024)
+    w, Z = sample.weights[1:], sample.designs[1:]
+    y, root = step(Z), np.sqrt(w)
+    center = w @ Z / w.sum()
+    problem = Problem(Z, center, root, root * (y - w @ y / w.sum()), sample.design, True).prepared()
+    wider, gram, _ = with_controls(problem, problem.grams())
+    assert wider.controls is not None
+    assert wider.controls.shape[1] > len(PRODUCTS)
+    rows = slice(0, len(y))
+    _, pull = wider._leverages(wider.rows(rows), rows, gram, np.linalg.inv(gram + 0.02 * np.diag(np.diag(gram))))
+    assert (pull > 0).all()
+    assert (pull < 1).all()
 
 
 def _paired(law: Any) -> Any:

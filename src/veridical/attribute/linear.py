@@ -231,8 +231,8 @@ class Problem:
             return parts, parts if self.controls is None else share + np.einsum("ij,ij->i", A @ inverse, A)
         if self.controls is None:
             return parts, parts
-        C = A[:, d:]
-        return parts, parts + np.einsum("ij,ij->i", C @ np.linalg.inv(gram[d:, d:]), C)
+        C, own = A[:, d:], gram[d:, d:]  # singular: pairs, and parts times the size, sum to powers of the size
+        return parts, parts + np.einsum("ij,ij->i", C @ np.linalg.inv(own + SHRINK * np.diag(np.diag(own))), C)
 
 
 def _clustered(scores: Floats, size: int) -> Floats:
