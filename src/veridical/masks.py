@@ -225,7 +225,7 @@ def code(d: int, seed: Seed, start: int, stop: int) -> tuple[Floats, int]:
         if half and at % half == 0 and stop - at >= MOST * half:
             block, second = divmod(at // half, 2)
             made.append(_code_rows(d, generator(seed, 3, block), bool(second))[: stop - at])
-            stretch = 2 * half
+            stretch = stop - start  # so well balanced that nothing should be learned from some rows for others
         else:
             end = (at // half + 1) * half if half else stop
             made.append(_hadamard_rows(d, generator(seed, 6, at))[: min(end, stop) - at])
