@@ -20,7 +20,6 @@ REMEMBERED = 2**18  # numbers; larger nets are made anew each time
 LARGEST_NET = 21201  # dimensions for which Sobol direction numbers are tabulated
 # By number of bits: as many columns as any code has of which no four sum to nothing, found by search.
 COLUMNS = {
-    7: (58, 38, 44, 83, 120, 106, 91, 67, 14, 99, 86),
     9: (
         240, 261, 29, 241, 49, 129, 394, 79, 212, 195, 287, 70,
         34, 325, 154, 291, 505, 285, 292, 197, 132, 111, 18,
