@@ -32,29 +32,29 @@ SIZES = {  # that we draw
 }
 
 
-def measure(family: str, name: str, data: Path | None, seeds: int, samples: int) -> dict[str, Any]:
+def measure(family: str, name: str, row: int, data: Path | None, seeds: int, samples: int) -> dict[str, Any]:
     """One line of the table: the package and veridical in turn, seed by seed."""
     problem = load(family, name, data)
     limit = limits(problem, 1 if family == "tables" else min(ROWS, len(problem.rows)), samples)
-    at, truth = limit.judged(0), limit.weights[0]
+    at, truth = limit.judged(row), limit.weights[row]
     package, represent = problem.package(), problem.represent()
-    sizes = [n for n in SIZES.get(family, SIZES["masks"]) if n >= 2 * len(truth)]
+    sizes = [n for n in SIZES.get(family, SIZES["masks"]) if n >= 3 * len(truth)]
     budgets = list(dict.fromkeys([LIME_CALLS, package.default]))
     theirs, ours = np.empty((seeds, len(budgets), len(truth))), np.empty((seeds, len(sizes), len(truth)))
     calls = np.empty(len(sizes))
     for seed in range(seeds):
         for k, n in enumerate(budgets):
-            theirs[seed, k] = package.weights(0, n, seed)
+            theirs[seed, k] = package.weights(row, n, seed)
         for k, n in enumerate(sizes):
-            why = vd.explain(problem.predict, represent, problem.instance, method=vd.Lime(n_samples=n), rng=seed)
-            ours[seed, k], calls[k] = why.weights[problem.order(0, why)], why.n_calls
+            why = vd.explain(problem.predict, represent, problem.row(row), method=vd.Lime(n_samples=n), rng=seed)
+            ours[seed, k], calls[k] = why.weights[problem.order(row, why)], why.n_calls
     size = float(np.linalg.norm(truth[at]))
     curve = np.array([rms(ours[:, k, at] - truth[at]) for k in range(len(sizes))]) / size
     line: dict[str, Any] = {
-        "problem": name,
+        "problem": name if row == 0 else f"{name}#{row + 1}",
         "parts": len(truth),
         "judged": int(at.sum()),
-        "limit": limit.relative_error(0),
+        "limit": limit.relative_error(row),
     }
     for k, n in enumerate(budgets):
         line |= {key if n == LIME_CALLS else f"{key}_{n}": v for key, v in _saving(
@@ -175,7 +175,11 @@ def main(settings: argparse.Namespace) -> None:
     seeds = settings.seeds if not settings.quick else 5
     for family in settings.on:
         chosen = names(family, settings.data, settings.quick)
-        work = (delayed(measure)(family, name, settings.data, seeds, samples) for name in chosen)
+        work = (
+            delayed(measure)(family, name, row, settings.data, seeds, samples)
+            for name in chosen
+            for row in range(ROWS if family == "images" and name.startswith("digits") else 1)
+        )
         rows = Parallel(n_jobs=settings.jobs)(work)
         finish(result("calls", family), settings, rows, judge(family, rows))
 
