@@ -193,3 +193,17 @@ def test_intervals_of_records_cover_the_enumerated_answer() -> None:
     inside = [(why.intervals[:, 0] <= truth) & (truth <= why.intervals[:, 1]) for why in found]
     assert np.mean(inside) >= 0.90
     np.testing.assert_allclose(np.mean([why.weights for why in found], axis=0), truth, atol=0.02)
+
+
+def test_a_category_that_the_record_does_not_know_reaches_the_model() -> None:
+    """A row of its own knows its own category alone; the background's others must not become missing."""
+    table = pd.DataFrame({"kind": ["a", "b", "c", "d"] * 25})
+    seen = set()
+
+    def predict(frame: Any) -> Any:
+        seen.update(frame["kind"])
+        return [len(text) + (kind == "a") for text, kind in zip(frame["text"], frame["kind"], strict=True)]
+
+    row = pd.DataFrame({"text": ["good bad"], "kind": ["a"]}).astype({"kind": "category"})
+    vd.explain(predict, vd.Fields({"text": vd.Words(), "kind": vd.Rows(table)}), row)
+    assert seen == {"a", "b", "c", "d"}

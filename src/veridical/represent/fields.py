@@ -267,7 +267,11 @@ def _batch(mixed: Mixed, columns: Mapping[Any, Any], n: int, from_start: bool) -
 
 
 def _typed(values: Any, dtype: Any) -> Any:
+    """A column of the instance's own type, with the categories that the samples have beside its own."""
     made = pd.Series(values, dtype=object)
+    if isinstance(dtype, pd.CategoricalDtype):
+        new = [value for value in made.dropna().unique() if value not in dtype.categories]
+        dtype = pd.CategoricalDtype([*dtype.categories, *new], dtype.ordered)
     try:
         return made.astype(dtype)
     except (TypeError, ValueError):  # a value between whole numbers, say
