@@ -301,3 +301,8 @@ def test_outputs_of_every_form_mean_the_same(form: Any) -> None:
     why = vd.explain(lambda X: form(bumpy(X)), rows, TABLE[0], method=method)
     np.testing.assert_allclose(why.weights, plain.weights, atol=1e-6)  # tensors are of single precision
     assert why.target == "value"
+
+
+def test_an_answer_that_differs_by_rounding_is_the_same_answer() -> None:
+    why = vd.explain(lambda masks: 0.3 + 1e-16 * np.asarray(masks).min(axis=1), Game(), 12)
+    assert str(why.verdict) == "No evidence: the model answers 0.3 to all 257 inputs near this instance."

@@ -239,7 +239,8 @@ class Lime:
         evidence, unit = weigh(fit, self.until, probability, n_calls), unit_of(y)
         verdict = evidence.verdict
         if _flat(y[1:]):
-            verdict = no_evidence(float(y[0]), float(y[1]), n_calls, self.until.probability)
+            sampled = float(y[0] if _flat(y) else y[1])  # rounding is no answer of its own
+            verdict = no_evidence(float(y[0]), sampled, n_calls, self.until.probability)
         elif not near.design.exact and effective_size(w) < len(parts) + 2:
             verdict = too_few(effective_size(w), n_calls, self.until.probability)
         return Explanation(
