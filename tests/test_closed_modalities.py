@@ -255,3 +255,14 @@ def enumerated(law: Any, model: Any) -> Any:
         gram += A.T @ (A * w[:, None])
         moment += A.T @ (w * model(Z))
     return np.linalg.solve(gram, moment)[1:]
+
+
+def test_a_kernel_so_narrow_that_all_masks_are_of_one_size_is_told_so() -> None:
+    """Then the parts always sum to the same: their weights are known up to a constant, which is not zero."""
+    text = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi"
+    why = vd.explain(lambda texts: [len(t) for t in texts], vd.Words(), text, method=vd.Lime(width=0.03))
+    assert not why.verdict.passed
+    assert np.isinf(why.intervals).all()
+    x = np.arange(14.0)
+    many = vd.explain(lambda s: np.sum(s, axis=1), vd.Windows(14), x, method=vd.Lime(width=0.05))
+    np.testing.assert_allclose(many.weights, x - x.mean(), atol=1e-5)

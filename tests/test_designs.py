@@ -26,7 +26,15 @@ def unbalance(signs: Any, strength: int) -> float:
     return max(abs(float(signs[:, list(c)].prod(axis=1).sum())) for c in chosen)
 
 
-@pytest.mark.parametrize(("d", "half"), [(2, 256), (17, 256), (23, 512), (33, 1024)])
+@pytest.mark.parametrize("d", [2, 11, 16])
+def test_the_nordstrom_robinson_code_has_strength_five(d: int) -> None:
+    masks, stretch = code(d, SEED, 0, 256)
+    assert code_length(d) == stretch == len(masks) == 256
+    assert unbalance(2 * masks - 1, 5) == 0
+    np.testing.assert_array_equal(masks[0::2] + masks[1::2], 1)
+
+
+@pytest.mark.parametrize(("d", "half"), [(17, 512), (23, 512), (33, 1024)])
 def test_a_code_has_strength_four_and_with_its_complement_five(d: int, half: int) -> None:
     assert code_length(d) == half
     masks, stretch = code(d, SEED, 0, 2 * half)
@@ -36,11 +44,19 @@ def test_a_code_has_strength_four_and_with_its_complement_five(d: int, half: int
     np.testing.assert_array_equal(masks[:half] + masks[half:], 1)
 
 
-def test_a_short_code_goes_on_where_it_was_left() -> None:
-    whole, _ = code(16, SEED, 0, 1024)
-    pieces = [code(16, SEED, *at)[0] for at in ((0, 256), (256, 512), (512, 1024))]
+def test_the_widest_code_has_strength_four() -> None:
+    assert code_length(65) == 4096
+    masks, _ = code(65, SEED, 0, 4096)
+    assert unbalance(2 * masks - 1, 4) == 0
+
+
+@pytest.mark.parametrize("d", [16, 20])
+def test_a_code_goes_on_where_it_was_left(d: int) -> None:
+    length = code_length(d)
+    whole, _ = code(d, SEED, 0, 4 * length)
+    pieces = [code(d, SEED, at * length, to * length)[0] for at, to in ((0, 1), (1, 2), (2, 4))]
     np.testing.assert_array_equal(np.concatenate(pieces), whole)
-    assert not np.array_equal(whole[:512], whole[512:])
+    assert not np.array_equal(whole[: 2 * length], whole[2 * length :])
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 100), (0, 300), (0, 1000), (10, 700), (300, 1024), (700, 701)])

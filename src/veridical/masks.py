@@ -18,6 +18,10 @@ Words = npt.NDArray[np.uint32]
 
 REMEMBERED = 2**18  # numbers; larger nets are made anew each time
 LARGEST_NET = 21201  # dimensions for which Sobol direction numbers are tabulated
+FEW_PARTS = 16  # of the Nordstrom-Robinson code
+OCTACODE = np.array(
+    [[1, 0, 0, 0, 3, 1, 2, 1], [0, 1, 0, 0, 1, 2, 3, 1], [0, 0, 1, 0, 3, 3, 3, 2], [0, 0, 0, 1, 2, 3, 1, 1]]
+)
 # By number of bits: as many columns as any code has of which no four sum to nothing, found by search.
 COLUMNS = {
     9: (
@@ -29,10 +33,9 @@ COLUMNS = {
         217, 1014, 353, 400, 922, 619, 989, 143, 838, 318, 42,
     ),
 }  # fmt: skip
-POLYNOMIALS = {8: (0b100111001, 17), 12: (0b1000111110001, 65)}  # of Zetterberg codes, and the order of a root
+ZETTERBERG = (12, 65, 0b1000111110001)  # bits, columns, and the polynomial of a code with 65 columns of 12 bits
 LARGEST_CODE = 2**12  # parts
 MOST = 0.9  # share of a code that is worth more than Hadamard matrices
-SHORT = 512  # rows of a code of strength four that is drawn whole from the start
 THICK = 0.5  # effective share of the rows of a code below which masks are drawn by their weight instead
 
 
@@ -186,8 +189,8 @@ class Sizes:
 
     @property
     def whole(self) -> int:
-        """Samples that are worth drawing at once: a code of strength four, where that is short."""
-        return code_length(self.d) if self.fair and code_length(self.d) <= SHORT else 0
+        """Samples that are worth drawing at once: a code of strength five, where that is short."""
+        return code_length(self.d) if self.fair and self.d <= FEW_PARTS else 0
 
     @property
     def fewest(self) -> int:
@@ -207,37 +210,61 @@ def _full_first(sample: Sample) -> Sample:
 
 
 def code_length(d: int) -> int:
-    """Rows in which any four of d parts are kept and taken away in all 16 ways equally often; 0 if too many."""
+    """Rows of a code for d parts; 0 if there is none so wide.
+
+    In the Nordstrom-Robinson code, for up to 16 parts, any five are kept and taken away in all 32 ways equally
+    often. In the others that holds for any four, and for any five in a code with its complement.
+    """
+    if d <= FEW_PARTS:
+        return len(nordstrom_robinson())
     return next((2**bits for bits, columns in _codes().items() if len(columns) >= d), 0)
 
 
 def code(d: int, seed: Seed, start: int, stop: int) -> tuple[Floats, int]:
     """Rows start..stop of a sequence of binary codes with d columns, and how many balance each other.
 
-    A code of strength four, followed by its complement, has strength five. Wherever most of a code does not fit,
-    there are folded Hadamard matrices, which have strength three. Each code has columns and signs of its own, so
-    that they are independent of each other.
+    Wherever most of a code does not fit, there are folded Hadamard matrices, in which any three parts are kept
+    and taken away in all ways equally often. Each code has columns and signs of its own, so that they are
+    independent of each other, but for those of more than 16 parts, of which every second is the complement of
+    the one before.
     """
-    half, at = code_length(d), start
+    length, at = code_length(d), start
     made, stretch = list[Floats](), 2 * _hadamard_size(d)
     while at < stop:
-        if half and at % half == 0 and stop - at >= MOST * half:
-            block, second = divmod(at // half, 2)
-            made.append(_code_rows(d, generator(seed, 3, block), bool(second))[: stop - at])
+        if length and at % length == 0 and stop - at >= MOST * length:
+            made.append(_code_rows(d, seed, at // length)[: stop - at])
             stretch = stop - start  # so well balanced that nothing should be learned from some rows for others
         else:
-            end = (at // half + 1) * half if half else stop
+            end = (at // length + 1) * length if length else stop
             made.append(_hadamard_rows(d, generator(seed, 6, at))[: min(end, stop) - at])
         at += len(made[-1])
     return np.concatenate(made), stretch
 
 
-def _code_rows(d: int, rng: np.random.Generator, second: bool) -> Floats:
-    """A code, or its complement: row i has the parity of the bits that i and a part's column share."""
-    half = code_length(d)
-    columns = _codes()[half.bit_length() - 1]
-    shift = rng.integers(0, 2, d)
-    return _parities(np.arange(half), rng.permutation(columns)[:d], 1 - shift if second else shift)
+def _code_rows(d: int, seed: Seed, number: int) -> Floats:
+    """One code of the sequence, its columns chosen and shifted by the seed."""
+    if d <= FEW_PARTS:
+        rng = generator(seed, 3, number)
+        chosen, shift = rng.permutation(FEW_PARTS)[:d], rng.integers(0, 2, d)
+        return np.asarray(nordstrom_robinson()[:, chosen] ^ shift, dtype=np.float64)
+    block, second = divmod(number, 2)
+    length, rng = code_length(d), generator(seed, 3, block)
+    columns, shift = rng.permutation(_codes()[length.bit_length() - 1])[:d], rng.integers(0, 2, d)
+    return _parities(np.arange(length), columns, 1 - shift if second else shift)
+
+
+@lru_cache(maxsize=1)
+def nordstrom_robinson() -> npt.NDArray[np.int64]:
+    """The Nordstrom-Robinson code, (256, 16): strength five in half the rows of a linear code.
+
+    The image of the octacode, over the integers modulo 4, under the Gray map; complements lie side by side.
+    """
+    words = np.indices((4,) * 4).reshape(4, -1).T @ OCTACODE % 4
+    bits = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])[words].reshape(256, FEW_PARTS)
+    half = bits[bits[:, 0] == 0]
+    rows = np.stack([half, 1 - half], axis=1).reshape(256, FEW_PARTS)
+    rows.flags.writeable = False
+    return rows
 
 
 def _hadamard_rows(d: int, rng: np.random.Generator) -> Floats:
@@ -260,15 +287,13 @@ def _parities(rows: Any, columns: Any, shift: Any) -> Floats:
 
 @lru_cache(maxsize=1)
 def _codes() -> dict[int, npt.NDArray[np.int64]]:
-    """For some numbers of bits, as many columns as are known of which no four sum to nothing."""
-    found = {bits: np.array(columns) for bits, columns in COLUMNS.items()}
-    for bits, (polynomial, order) in POLYNOMIALS.items():
-        powers = [1]
-        while len(powers) < order:
-            next_power = powers[-1] << 1
-            powers.append(next_power ^ polynomial if next_power >> bits else next_power)
-        found[bits] = np.array(powers)
-    return dict(sorted(found.items()))
+    """For some numbers of bits, columns of which no four sum to nothing."""
+    bits, order, polynomial = ZETTERBERG
+    powers = [1]
+    while len(powers) < order:
+        next_power = powers[-1] << 1
+        powers.append(next_power ^ polynomial if next_power >> bits else next_power)
+    return {**{bits: np.array(columns) for bits, columns in COLUMNS.items()}, bits: np.array(powers)}
 
 
 def log_choose(d: int) -> Floats:

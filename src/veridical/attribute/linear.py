@@ -70,7 +70,8 @@ class Linear:
             gram, moment = gram[np.ix_(keep, keep)], moment[keep]
         elif len(folds) > 1 and not heavy_tailed(problem, gram, moment):
             problem, gram, moment = with_controls(problem, folds)
-        penalty = 1e-10 * np.diag(gram)  # relative to each part's own spread, however small
+        tiny = 0.0 if near.design.exact else 1e-10  # relative to each part's own spread, however small
+        penalty = tiny * np.diag(gram)
         penalty[: len(keep)] += self.ridge
         penalty[len(keep) :] = SHRINK * np.diag(gram)[len(keep) :]
         found = problem.solve(gram, moment, penalty)
@@ -119,7 +120,8 @@ class Problem:
         if not self.intercept or design.exact or not 1 < d <= WIDEST:
             return False
         if design.sizes is not None:
-            return bool(d == len(design.sizes) - 1 and n >= max(256, FEWER * d, 4 * design.stretch))
+            varied = n * (1 - design.sizes.max()) >= LEAST  # masks of one size say nothing of size
+            return bool(varied and d == len(design.sizes) - 1 and n >= max(256, FEWER * d, 4 * design.stretch))
         return bool(design.center is not None and n >= max(256, FEW * d))
 
     @property
@@ -216,14 +218,14 @@ class Problem:
     def _leverages(self, A: Floats, piece: slice, gram: Floats, inverse: Floats) -> tuple[Floats, Floats]:
         """How far each row pulls the surrogate's fit, and that of all columns.
 
-        Parts of masks pull by the mask's size alone; parts that are drawn independently have pulls that add up.
+        Parts of masks pull by the mask's size alone; parts of a net are independent, and have pulls that add up.
         """
         d, weights = self.Z.shape[1], self.root[piece] ** 2 / (self.root @ self.root)
         Z, sizes = A[:, :d], self.design.sizes
         share = weights if self.intercept else np.zeros(len(A))
         if sizes is not None and self.intercept and d == len(sizes) - 1:
             parts = share + weights * MaskLaw.of(sizes).leverage()[self.Z[piece].sum(axis=1).astype(int)]
-        elif len(self.t) >= FEW * len(gram):
+        elif self.design.net and len(self.t) >= FEW * len(gram):
             parts = share + (Z * Z) @ (1 / np.maximum(np.diag(gram)[:d], 1e-300))
         else:
             own = inverse if self.controls is None else np.linalg.inv(gram[:d, :d] + _tiny(gram[:d, :d]))
