@@ -114,7 +114,11 @@ def main(settings: argparse.Namespace) -> None:
         known = read(family, settings.quick)
         rows = []
         for name in names(family, settings.data, settings.quick):
-            found = known.get(name, {"reached": QUICK, "reached_1000": QUICK // 2})
+            found = known.get(name, {"reached": QUICK, "reached_1000": QUICK // 2} if settings.quick else None)
+            if found is None:
+                raise SystemExit(
+                    f"{name} is not in the results of calls: run `benchmarks/run calls --on {family}`"
+                )
             if found["reached"] is None:
                 raise SystemExit(f"{name}: no size that was tried has the error of {LIME_CALLS} calls")
             rows.append(measure(family, name, settings, found))
