@@ -45,7 +45,7 @@ def pack(value: Any) -> Any:
 
 
 def unpack(value: Any) -> Any:
-    """The inverse of ``_pack``."""
+    """The inverse of ``pack``."""
     if isinstance(value, list):
         return [unpack(v) for v in value]
     if not isinstance(value, dict):
@@ -62,7 +62,7 @@ def unpack(value: Any) -> Any:
 
 
 def encode(value: Any) -> str:
-    """``_pack`` as text; the common cases are quick, for there may be millions."""
+    """``pack`` as text; the common cases are quick, for there may be millions."""
     if type(value) is float and math.isfinite(value):
         return repr(value)
     if type(value) is tuple and {type(v) for v in value} == {float} and math.isfinite(sum(value)):

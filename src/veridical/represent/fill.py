@@ -6,6 +6,7 @@ shape, the instance with every part taken away; anything callable so will do.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from veridical.records import Floats
 from veridical.represent.masked import tried
 
 Labels: TypeAlias = npt.NDArray[np.intp]
+Fill: TypeAlias = Callable[[Floats, Labels], Any] | Any  # a function of values and labels, or other values
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from veridical.errors import InputError, check_whole
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
-from veridical.represent.fill import Labels, PartMean, filled, is_other
+from veridical.represent.fill import Fill, Labels, PartMean, filled, is_other
 from veridical.represent.masked import Listed, Masked, checked_parts
 from veridical.represent.regions import Array, as_type, compose, numbers_of
 from veridical.represent.segment import Slic, relabeled, segmented
 
 SHOWN = 320  # pixels a side that a view keeps, at most
 FRAMES = 6  # of a volume or video that a view keeps, at most
-
-Fill: TypeAlias = Callable[[Floats, Labels], Any] | Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +104,18 @@ class Picture:
     array: Array  # the same as NumPy
     channel: int | None  # axis of the channels
     what: str = "picture"
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, x: Any, axes: str | None) -> Picture:
         array = numbers_of(x, "a picture")
         if array.size == 0:
             raise InputError(f"the picture is empty: its shape is {array.shape}")
-        return cls(x, array, channel_axis(array.shape, axes))
+        channel = channel_axis(array.shape, axes)
+        volume = channel is None and array.ndim == 3 and axes is None
+        shape = " × ".join(map(str, array.shape))
+        notes = (f"{shape} was read as a volume without channels; say axes=… if it has them",) if volume else ()
+        return cls(x, array, channel, notes=notes)
 
     @property
     def values(self) -> Array:
@@ -134,12 +137,12 @@ class Picture:
     def masked(self, labels: Labels, fill: Fill, names: Sequence[str], least: int) -> Masked:
         """The Representation by these regions."""
         d = int(labels.max()) + 1
-        checked_parts(d, least, "region", "give labels of your own, or a grid such as vd.Grid(4, 4)")
+        checked_parts(d, least, "region", "give labels of your own, or ask for more regions")
         other = self._filled(fill, labels)
         where = labels if self.channel is None else np.expand_dims(labels, self.channel)
         fitting = other[..., 0] if self.channel is None else np.moveaxis(other, -1, self.channel)
         parts = tuple(Part(name, name, "region", j) for j, name in enumerate(names))
-        return Masked(parts, coins(d), compose(self.x, fitting, where), self._view(labels), ())
+        return Masked(parts, coins(d), compose(self.x, fitting, where), self._view(labels), self.notes)
 
     def _filled(self, fill: Fill, labels: Labels) -> Array:
         """The picture with every part taken away, channels last."""
@@ -194,7 +197,8 @@ def channel_axis(shape: tuple[int, ...], axes: str | None) -> int | None:
         return None
     if len(shape) not in (3, 4):
         raise InputError(
-            f"a picture has two to four axes, this has shape {shape}: spell out its axes, as in axes='HWC'"
+            f"a picture has two to four axes, this has shape {shape}: spell out its axes, one letter each, C for "
+            "channels, as in axes='THWC'"
         )
     if shape[-1] <= 4:
         return len(shape) - 1

@@ -12,9 +12,8 @@ import numpy as np
 from veridical.errors import InputError, check_whole
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
-from veridical.represent.fill import WholeMean, filled, is_other
+from veridical.represent.fill import Fill, WholeMean, filled, is_other
 from veridical.represent.masked import Listed, Masked, checked_flag, checked_parts, tried, unique
-from veridical.represent.pictures import Fill
 from veridical.represent.regions import Array, as_type, compose, numbers_of
 from veridical.represent.sums import SumComposer, band_sounds
 

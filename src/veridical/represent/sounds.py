@@ -12,9 +12,9 @@ import numpy as np
 from veridical.errors import InputError, check_positive, check_whole, require
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
-from veridical.represent.fill import Constant, WholeMean
+from veridical.represent.fill import Constant, Fill, WholeMean
 from veridical.represent.masked import Listed, Masked, checked_parts, tried, unique
-from veridical.represent.pictures import Fill, Picture
+from veridical.represent.pictures import Picture
 from veridical.represent.regions import Array, numbers_of
 from veridical.represent.sums import SumComposer, tile_sounds
 

@@ -39,10 +39,10 @@ class Words:
     """The words of a text.
 
     A word stands for all its occurrences, or with ``positions`` each occurrence is a part of its own. Words are
-    taken out, or replaced by the token ``mask``; what is between them always stays. Characters of scripts that
-    are written without spaces are parts by themselves. ``split`` finds other parts: a regular expression of
-    what separates them (``""`` gives characters), a function from a text to the (start, stop) of each part, or
-    a tokenizer of Hugging Face that knows offsets.
+    taken out, or replaced by the token ``mask``; what is between them always stays. Chinese characters and
+    kana, which are written without spaces, are parts by themselves. ``split`` finds other parts: a regular
+    expression of what separates them (``""`` gives characters), a function from a text to the (start, stop) of
+    each part, or a tokenizer of Hugging Face that knows offsets.
     """
 
     positions: bool = False
@@ -236,8 +236,13 @@ def checked_text(x: Any) -> str:
     if isinstance(x, (bytes, bytearray)):
         raise InputError("wanted a text, got bytes: decode it first, as in x.decode('utf-8')")
     if not isinstance(x, str):
-        what = "None" if x is None else "nan" if isinstance(x, float) and x != x else type(x).__name__
-        do = "fill it in" if what in ("None", "nan") else "pass a str, and a list of them to explain_many"
+        missing = isinstance(x, float) and x != x
+        what = "None" if x is None else "nan" if missing else type(x).__name__
+        do = (
+            "fill it in"
+            if what in ("None", "nan", "NAType", "NaTType")
+            else "pass a str, and a list of them to explain_many"
+        )
         raise InputError(f"wanted a text, got {what}: {do}")
     if not x.strip():
         raise NoParts("the text is empty: there is nothing to explain")
