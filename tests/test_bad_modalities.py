@@ -232,7 +232,7 @@ TEXTS: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
 PICTURES: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
     "nan": (vd.Superpixels(), NAN_IMAGE[:12], ("picture", "NaN", "of 576", "replace")),
     "infinite": (vd.Grid(2, 2), np.full((4, 4), np.inf), ("NaN or infinity", "16 of 16")),
-    "one segment": (vd.Superpixels(segment=np.zeros((12, 16), int)), IMAGE, ("only one region", "vd.Grid(4, 4)")),
+    "one segment": (vd.Superpixels(segment=np.zeros((12, 16), int)), IMAGE, ("only one region", "more regions")),
     "one color": (vd.Superpixels(segment=lambda _: np.zeros((12, 16), int)), IMAGE, ("only one region",)),
     "one rectangle": (vd.Grid(1, 1), IMAGE, ("only one region",)),
     "other labels": (

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import veridical as vd
-from veridical.attribute.linear import Linear, Problem, with_controls
+from veridical.attribute.controls import with_controls
+from veridical.attribute.least_squares import Problem
+from veridical.attribute.linear import Linear
 from veridical.attribute.moments import PRODUCTS, MaskLaw
 from veridical.masks import all_masks, code, code_length, coins, log_choose, removals
 from veridical.records import Neighborhood

@@ -9,9 +9,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-from laws import coins, every_mask, masks, probabilities, removals
-from limits import mask_limits
+BENCHMARKS = str(Path(__file__).parents[1] / "benchmarks")
+sys.path.insert(0, BENCHMARKS)  # for these imports alone: a folder with a coverage.py must not stay on the path
+try:
+    from laws import coins, every_mask, masks, probabilities, removals
+    from limits import mask_limits
+finally:
+    sys.path.remove(BENCHMARKS)
 
 # law, parts, members of the AND, weight of a member and of another part
 CLOSED = [

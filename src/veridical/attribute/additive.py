@@ -13,7 +13,8 @@ from threading import Lock
 import numpy as np
 
 from veridical.attribute.ask import Target
-from veridical.attribute.linear import BLOCKS, measured, over_all_parts, steadiness
+from veridical.attribute.least_squares import BLOCKS, steadiness
+from veridical.attribute.linear import measured, over_all_parts
 from veridical.attribute.neighborhood import Answers
 from veridical.records import Fit, Floats, Neighborhood, Shareable
 
