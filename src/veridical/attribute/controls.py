@@ -16,7 +16,7 @@ from veridical.records import Floats
 
 KNOTS = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
 HEAVY_TAILS = 12.0  # kurtosis of what a linear fit leaves over, above which control variates do harm
-MANY = 32  # samples a part, from which on each part may have one of its own
+MANY = 48  # samples a part, from which on each part may have one of its own
 PAIRED = 12  # heaviest parts, each two of which may have one, too
 CLEAR = 0.95  # share of the outputs' variance from which on that would gain nothing
 
