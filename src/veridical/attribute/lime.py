@@ -140,7 +140,8 @@ class Lime:
         """Explain one instance: one explanation a target, all from the same samples."""
         question = Question(model, representation, targets, seed)
         kernel = self.kernel_for(representation)
-        every = representation.enumerate(kernel, self.n_samples or self.max_calls // 8)
+        affordable = min(self.max_calls // 8, getattr(representation, "whole", 0) or self.max_calls)
+        every = representation.enumerate(kernel, self.n_samples or affordable)
         if every is not None:
             outputs = model(representation.realize(every))
             every = replace(
