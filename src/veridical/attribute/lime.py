@@ -217,7 +217,7 @@ class Lime:
         unit = unit_of(y)
         y = y if unit == 1 else y / unit
         if _flat(y[1:]):
-            return flat_fit(len(near.names), float(y[1])), 0.0
+            return flat_fit(len(near.names), float(y[1]), near.design.exact), 0.0
         known = question.known(len(y) - 1, target) if question.known and self._plain() else None
         if known is not None:
             full = fit_beside(near, y, known.per(unit), cast(Shareable, question.representation))
@@ -295,10 +295,12 @@ def checked_kernel(kernel: Kernel) -> Kernel:
     return proximity
 
 
-def flat_fit(d: int, value: float) -> Fit:
-    """The fit to samples on which the model does not move: nothing is known of any part."""
+def flat_fit(d: int, value: float, exact: bool) -> Fit:
+    """The fit to samples on which the model does not move: nothing is known of any part, unless they are all."""
     none = np.zeros(d, bool)
-    return Fit(np.zeros(d), value, np.zeros((d, d)), value, float("nan"), ~none, none, 1.0)
+    return Fit(
+        np.zeros(d), value, np.diag(np.full(d, 0.0 if exact else np.inf)), value, float("nan"), ~none, none, 1.0
+    )
 
 
 def unit_of(y: Floats) -> float:
