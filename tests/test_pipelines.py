@@ -137,7 +137,7 @@ def test_the_same_answers_without_strings(name: str, positions: bool, asked: Ask
 @pytest.mark.parametrize(
     ("method", "model"),
     [
-        ("decision_function", LinearSVC()),
+        ("decision_function", LinearSVC(dual=True)),
         ("decision_function", LogisticRegression()),
         ("predict_log_proba", LogisticRegression()),
         ("predict", Ridge()),

@@ -263,7 +263,7 @@ def test_flipped_bits_in_parquet_never_pass_as_something_else(tmp_path: Path) ->
     save(several, path)
     whole, truth = path.read_bytes(), exact(several.items)
     refused = 0
-    for at in range(4, len(whole) * 2 // 3, 53):  # the pages; the footer has no checksum
+    for at in range(4, len(whole) // 2, 41):  # the pages; the footer has no checksum
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
         try:
             assert exact(load(path).items) == truth
