@@ -29,11 +29,24 @@ def unbalance(signs: Any, strength: int) -> float:
 
 
 @pytest.mark.parametrize("d", [2, 11, 16])
-def test_the_nordstrom_robinson_code_has_strength_five(d: int) -> None:
-    masks, stretch = code(d, SEED, 0, 256)
+@pytest.mark.parametrize(("start", "stop"), [(0, 256), (256, 512), (768, 1024)])
+def test_the_nordstrom_robinson_code_has_strength_five(d: int, start: int, stop: int) -> None:
+    masks, stretch = code(d, SEED, start, stop)
     assert code_length(d) == stretch == len(masks) == 256
     assert unbalance(2 * masks - 1, 5) == 0
     np.testing.assert_array_equal(masks[0::2] + masks[1::2], 1)
+
+
+def test_the_reed_muller_code_has_strength_seven_and_its_quarters_five() -> None:
+    masks, stretch = code(16, SEED, 0, 2048)
+    assert stretch == 2048
+    signs = 2 * masks - 1
+    assert unbalance(signs, 7) == 0
+    assert unbalance(signs, 8) > 0
+    for start, stop in ((0, 512), (512, 1024), (0, 1024), (1024, 2048)):
+        assert unbalance(signs[start:stop], 5) == 0
+    other, _ = code(16, SEED, 2048, 4096)
+    assert not np.array_equal(masks, other)
 
 
 @pytest.mark.parametrize(("d", "half"), [(17, 512), (23, 512), (33, 1024)])
@@ -54,11 +67,10 @@ def test_the_widest_code_has_strength_four() -> None:
 
 @pytest.mark.parametrize("d", [16, 20])
 def test_a_code_goes_on_where_it_was_left(d: int) -> None:
-    length = code_length(d)
-    whole, _ = code(d, SEED, 0, 4 * length)
-    pieces = [code(d, SEED, at * length, to * length)[0] for at, to in ((0, 1), (1, 2), (2, 4))]
+    whole, _ = code(d, SEED, 0, 2048)
+    pieces = [code(d, SEED, *at)[0] for at in ((0, 512), (512, 1024), (1024, 2048))]
     np.testing.assert_array_equal(np.concatenate(pieces), whole)
-    assert not np.array_equal(whole[: 2 * length], whole[2 * length :])
+    assert not np.array_equal(whole[:1024], whole[1024:])
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 100), (0, 300), (0, 1000), (10, 700), (300, 1024), (700, 701)])

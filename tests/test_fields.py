@@ -99,14 +99,14 @@ TWINS: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("name", TWINS)
 def test_fields_vary_independently(name: str) -> None:
-    """No two columns of designs of different fields go together: 4.5 standard errors of a correlation."""
+    """No two columns of designs of different fields go together: 4.5 standard errors, masks coming in pairs."""
     represent, record = TWINS[name]
     parts = represent(record)
     sample = parts.draw(parts.kernel, SEED, 0, 4096)
     owner = np.array([part.column for part in parts.parts])
     together = np.corrcoef(sample.designs[1:].T)
     across = owner[:, None] != owner
-    assert np.abs(together[across]).max() < 4.5 / np.sqrt(4096)
+    assert np.abs(together[across]).max() < 4.5 / np.sqrt(2048)
     pairs = sample.designs[1::2].T, sample.designs[2::2].T
     assert np.abs(np.corrcoef(*pairs)[: len(owner), len(owner) :][across]).max() < 4.5 / np.sqrt(2048)
     weights = sample.weights[1:]

@@ -210,11 +210,7 @@ def _full_first(sample: Sample) -> Sample:
 
 
 def code_length(d: int) -> int:
-    """Rows of a code for d parts; 0 if there is none so wide.
-
-    In the Nordstrom-Robinson code, for up to 16 parts, any five are kept and taken away in all 32 ways equally
-    often. In the others that holds for any four, and for any five in a code with its complement.
-    """
+    """Rows of the shortest code for d parts; 0 if there is none so wide."""
     if d <= FEW_PARTS:
         return len(nordstrom_robinson())
     return next((2**bits for bits, columns in _codes().items() if len(columns) >= d), 0)
@@ -224,33 +220,69 @@ def code(d: int, seed: Seed, start: int, stop: int) -> tuple[Floats, int]:
     """Rows start..stop of a sequence of binary codes with d columns, and how many balance each other.
 
     Wherever most of a code does not fit, there are folded Hadamard matrices, in which any three parts are kept
-    and taken away in all ways equally often. Each code has columns and signs of its own, so that they are
-    independent of each other, but for those of more than 16 parts, of which every second is the complement of
-    the one before.
+    and taken away in all ways equally often: strength three. Codes have strength four or more, with columns
+    and signs of their own.
     """
     length, at = code_length(d), start
     made, stretch = list[Floats](), 2 * _hadamard_size(d)
     while at < stop:
-        if length and at % length == 0 and stop - at >= MOST * length:
-            made.append(_code_rows(d, seed, at // length)[: stop - at])
-            stretch = stop - start  # so well balanced that nothing should be learned from some rows for others
-        else:
+        rows = _code_rows(d, seed, at, stop - at)
+        if rows is None:
             end = (at // length + 1) * length if length else stop
-            made.append(_hadamard_rows(d, generator(seed, 6, at))[: min(end, stop) - at])
+            rows = _hadamard_rows(d, generator(seed, 6, at))[: min(end, stop) - at]
+        else:
+            stretch = stop - start  # so well balanced that nothing should be learned from some rows for others
+        made.append(rows[: stop - at])
         at += len(made[-1])
     return np.concatenate(made), stretch
 
 
-def _code_rows(d: int, seed: Seed, number: int) -> Floats:
-    """One code of the sequence, its columns chosen and shifted by the seed."""
-    if d <= FEW_PARTS:
-        rng = generator(seed, 3, number)
+def _code_rows(d: int, seed: Seed, at: int, n: int) -> Floats | None:
+    """The code that starts at a place of the sequence, if most of it fits into n rows.
+
+    Up to 16 parts: a quarter of the Reed-Muller code of quadratic forms, whose quarters, halves and whole have
+    strength five, five and seven; or the Nordstrom-Robinson code, which is half as long and has strength five.
+    More parts: a code of strength four, and after it its complement, which together have strength five.
+    """
+    length = code_length(d)
+    if d > FEW_PARTS:
+        if not length or at % length or n < MOST * length:
+            return None
+        rng = generator(seed, 3, at // length // 2)
+        columns, shift = rng.permutation(_codes()[length.bit_length() - 1])[:d], rng.integers(0, 2, d)
+        return _parities(np.arange(length), columns, shift ^ (at // length % 2))
+    quarter = 2 * length
+    if at % quarter == 0 and n >= MOST * quarter:
+        rng = generator(seed, 3, at // (4 * quarter))
+        columns, shift = rng.permutation(quadratic_columns())[:d], rng.integers(0, 2, d)
+        return _parities(at % (4 * quarter) + np.arange(quarter), columns, shift)
+    if at % length == 0 and n >= MOST * length:
+        rng = generator(seed, 7, at // length)
         chosen, shift = rng.permutation(FEW_PARTS)[:d], rng.integers(0, 2, d)
         return np.asarray(nordstrom_robinson()[:, chosen] ^ shift, dtype=np.float64)
-    block, second = divmod(number, 2)
-    length, rng = code_length(d), generator(seed, 3, block)
-    columns, shift = rng.permutation(_codes()[length.bit_length() - 1])[:d], rng.integers(0, 2, d)
-    return _parities(np.arange(length), columns, 1 - shift if second else shift)
+    return None
+
+
+@lru_cache(maxsize=1)
+def quadratic_columns() -> npt.NDArray[np.int64]:
+    """For each of 16 points x, as bits: 1, x, its cube in the field of 16 elements, and two products of its bits.
+
+    A cube's bits are quadratic forms of those of x, and with the two products there are six independent ones:
+    all that there are.
+    """
+
+    def times(a: int, b: int) -> int:
+        product = 0
+        for i in range(4):
+            product ^= (a << i) * (b >> i & 1)
+        for i in (6, 5, 4):
+            product ^= (0b10011 << (i - 4)) * (product >> i & 1)
+        return product
+
+    x = np.arange(FEW_PARTS)
+    cubes = np.array([times(times(a, a), a) for a in range(FEW_PARTS)])
+    first, second = x & x >> 1 & 1, x & x >> 2 & 1
+    return np.asarray(1 | x << 1 | cubes << 5 | first << 9 | second << 10)
 
 
 @lru_cache(maxsize=1)
