@@ -102,6 +102,11 @@ def test_fields_vary_independently(name: str) -> None:
     """No two columns of designs of different fields go together: 4.5 standard errors, masks coming in pairs."""
     represent, record = TWINS[name]
     parts = represent(record)
+    for seed in range(6):  # of codes, a column may be alike in the first of all pairs
+        drawn = parts.draw(parts.kernel, np.random.SeedSequence(seed), 0, 4096).designs[1:]
+        by_field = np.array([part.column for part in parts.parts])
+        other = by_field[:, None] != by_field
+        assert np.abs(np.corrcoef(drawn.T)[other]).max() < 4.5 / np.sqrt(2048)
     sample = parts.draw(parts.kernel, SEED, 0, 4096)
     owner = np.array([part.column for part in parts.parts])
     together = np.corrcoef(sample.designs[1:].T)

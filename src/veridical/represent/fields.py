@@ -279,12 +279,13 @@ def _typed(values: Any, dtype: Any) -> Any:
 
 
 def _order(n: int, cluster: int, rng: np.random.Generator, with_instance: bool) -> Any:
-    """A random order of n samples, what was drawn together kept together; the instance stays first."""
-    groups = rng.permutation(n // cluster)
-    order = (groups[:, None] * cluster + np.arange(cluster)).ravel()
-    order = np.append(
-        order, np.arange(len(order), n)
-    )  # what is left of a group stays last, or it would cut others
+    """A random order of n samples, what was drawn together kept together, in any order; the instance stays first.
+
+    What is left of a group stays last, or it would cut others.
+    """
+    groups = rng.permutation(n // cluster)[:, None]
+    order = (groups * cluster + rng.permuted(np.tile(np.arange(cluster), (len(groups), 1)), axis=1)).ravel()
+    order = np.append(order, np.arange(len(order), n))
     return np.append(0, order + 1) if with_instance else order
 
 
