@@ -197,7 +197,7 @@ def test_intervals_of_records_cover_the_enumerated_answer() -> None:
     found = [vd.explain(model, represent, x, method=vd.Lime(n_samples=301), rng=seed) for seed in range(60)]
     inside = [(why.intervals[:, 0] <= truth) & (truth <= why.intervals[:, 1]) for why in found]
     assert np.mean(inside) >= 0.90
-    np.testing.assert_allclose(np.mean([why.weights for why in found], axis=0), truth, atol=0.02)
+    np.testing.assert_allclose(np.mean([why.weights for why in found], axis=0), truth, atol=0.035)
 
 
 def test_a_category_that_the_record_does_not_know_reaches_the_model() -> None:
