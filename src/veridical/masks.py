@@ -203,6 +203,26 @@ class Sizes:
         return Design(np.full(self.d, kept), cluster=cluster, stretch=stretch, exact=exact, sizes=sizes)
 
 
+class ByLaw:
+    """Shared by representations whose designs are masks of a law of sizes."""
+
+    law: Sizes
+
+    @property
+    def whole(self) -> int:
+        return self.law.whole
+
+    @property
+    def fewest(self) -> int:
+        return self.law.fewest
+
+    def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
+        return self.law.sample(kernel, seed, start, stop)
+
+    def enumerate(self, kernel: Kernel, limit: int) -> Sample | None:
+        return self.law.every(kernel, limit)
+
+
 def _full_first(sample: Sample) -> Sample:
     """The instance keeps every part; the law did not draw it, so it weighs nothing."""
     masks = np.vstack([np.ones(sample.designs.shape[1]), sample.designs])

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from veridical.masks import Gaussian, Sizes, coins
-from veridical.records import Floats, Kernel, Part, Representation, Sample, Seed
+from veridical.masks import ByLaw, Gaussian, Sizes, coins
+from veridical.records import Floats, Kernel, Part, Representation, Sample
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Games:
 
 
 @dataclass(frozen=True, eq=False)
-class Masks:
+class Masks(ByLaw):
     """d nameless parts, kept or taken away."""
 
     law: Sizes
@@ -87,20 +87,6 @@ class Masks:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(f"part {j}" for j in range(self.law.d))
-
-    @property
-    def whole(self) -> int:
-        return self.law.whole
-
-    @property
-    def fewest(self) -> int:
-        return self.law.fewest
-
-    def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
-        return self.law.sample(kernel, seed, start, stop)
-
-    def enumerate(self, kernel: Kernel, limit: int) -> Sample | None:
-        return self.law.every(kernel, limit)
 
     def realize(self, sample: Sample) -> Floats:
         return sample.designs

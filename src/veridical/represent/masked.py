@@ -9,8 +9,8 @@ from typing import Any, Protocol, overload
 import numpy as np
 
 from veridical.errors import InputError, VeridicalError
-from veridical.masks import Gaussian, Sizes
-from veridical.records import Bools, Floats, Kernel, Part, Predict, Representation, Sample, Seed, View
+from veridical.masks import ByLaw, Gaussian, Sizes
+from veridical.records import Bools, Floats, Kernel, Part, Predict, Representation, Sample, View
 
 NEAR = Gaussian(0.25)
 AT_ONCE = 2**25  # bytes of inputs that are made at once, about
@@ -34,7 +34,7 @@ class Compose(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Masked:
+class Masked(ByLaw):
     """A Representation by masks; what is kept and taken away is up to ``compose``."""
 
     parts: tuple[Part, ...]
@@ -47,20 +47,6 @@ class Masked:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(part.name for part in self.parts)
-
-    @property
-    def whole(self) -> int:
-        return self.law.whole
-
-    @property
-    def fewest(self) -> int:
-        return self.law.fewest
-
-    def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
-        return self.law.sample(kernel, seed, start, stop)
-
-    def enumerate(self, kernel: Kernel, limit: int) -> Sample | None:
-        return self.law.every(kernel, limit)
 
     def realize(self, sample: Sample) -> Composed:
         return Composed(self.compose, sample.designs)
