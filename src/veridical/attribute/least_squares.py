@@ -80,10 +80,9 @@ class Problem:
 
     @property
     def folds(self) -> list[slice]:
-        """Blocks, two by two: what is learned for one fold comes from the others; one fold if nothing is."""
-        if not self.learns:
-            return [slice(0, len(self.t))]
-        return [slice(a, min(a + 2 * self.length, len(self.t))) for a in range(0, len(self.t), 2 * self.length)]
+        """Blocks, of masks two by two: what is learned for one fold comes from the others; one if nothing is."""
+        size = len(self.t) if not self.learns else self.length if self.design.sizes is None else 2 * self.length
+        return [slice(a, min(a + size, len(self.t))) for a in range(0, len(self.t), size)]
 
     @property
     def reach(self) -> int:
