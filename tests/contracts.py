@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy.sparse import issparse
 
 import veridical as vd
@@ -378,3 +379,18 @@ def _tells(column: Any, design: Any) -> bool:
         return not ((kept.min() <= gone) & (gone <= kept.max())).any()
     order = np.argsort(design, kind="stable")
     return len(np.unique(column)) > 1 and bool((np.diff(column[order]) >= 0).all())
+
+
+# Errors ------------------------------------------------------------------------------------------------------
+
+
+def check(call: Callable[[], Any], error: type[Exception], *words: str) -> str:
+    """The call raises this error, and its message has all of the words."""
+    with pytest.raises(error) as caught:
+        call()
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, vd.VeridicalError)
+    message = str(caught.value)
+    for word in words:
+        assert word in message, f"{word!r} is not in: {message}"
+    return message

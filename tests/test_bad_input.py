@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 import veridical as vd
+from contracts import check
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(
@@ -47,18 +48,6 @@ def many(X: Any = ARRAY[:4], **settings: Any) -> Any:
 
 def with_value(column: str, value: Any) -> dict[str, Any]:
     return {**GOOD, column: value}
-
-
-def check(call: Callable[[], Any], error: type[Exception], *words: str) -> str:
-    """The call raises this error, and its message has all of the words."""
-    with pytest.raises(error) as caught:
-        call()
-    assert isinstance(caught.value, ValueError)
-    assert isinstance(caught.value, vd.VeridicalError)
-    message = str(caught.value)
-    for word in words:
-        assert word in message, f"{word!r} is not in: {message}"
-    return message
 
 
 # Backgrounds -----------------------------------------------------------------------------------------------

@@ -12,25 +12,13 @@ import pandas as pd
 import pytest
 
 import veridical as vd
-from contracts import Spy, assert_same, bits
+from contracts import Spy, assert_same, bits, check
 
 RNG = np.random.default_rng(0)
 IMAGE = RNG.random((12, 16, 3))
 SOUND = RNG.normal(size=4000)
 SERIES = RNG.normal(size=(60, 2))
 SPECTROGRAM = RNG.normal(size=(16, 30))
-
-
-def check(call: Callable[[], Any], error: type[Exception], *words: str) -> str:
-    """The call raises this error, and its message has all of the words."""
-    with pytest.raises(error) as caught:
-        call()
-    assert isinstance(caught.value, ValueError)
-    assert isinstance(caught.value, vd.VeridicalError)
-    message = str(caught.value)
-    for word in words:
-        assert word in message, f"{word!r} is not in: {message}"
-    return message
 
 
 # Fills -----------------------------------------------------------------------------------------------------

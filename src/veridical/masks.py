@@ -152,8 +152,8 @@ class Sizes:
         others come in complement pairs.
         """
         near, tossed = self.near(kernel), np.exp(self.log_share)
-        thick = self.fair and near.sum() ** 2 >= THICK * float(near @ (near / tossed)) and self.d <= LARGEST_CODE
-        if thick:
+        thick = near.sum() ** 2 >= THICK * float(near @ (near / np.maximum(tossed, 1e-300)))
+        if self.fair and thick and self.d <= LARGEST_CODE:
             masks, stretch = code(self.d, seed, start, stop)
             weights = (near / tossed)[masks.sum(axis=1).astype(int)]
         else:

@@ -41,10 +41,8 @@ def with_controls(problem: Problem, folds: Folds) -> tuple[Problem, Floats, Floa
         penalty = np.append(np.full(d, 1e-10), np.full(columns.shape[1], SHRINK)) * np.diag(gram)
         weights = np.linalg.solve(gram + np.diag(penalty), moment)
         if float(moment @ weights) < CLEAR * float(problem.t @ problem.t):
-            law, heaviest = (
-                MaskLaw.of(problem.design.sizes),
-                np.argsort(-np.abs(weights[:d]), kind="stable")[:PAIRED],
-            )
+            law = MaskLaw.of(problem.design.sizes)
+            heaviest = np.argsort(-np.abs(weights[:d]), kind="stable")[:PAIRED]
             more = law.interactions(problem.Z), law.pairs(problem.Z, heaviest)
             return _extended(problem, folds, np.hstack([columns, *more]))
     return found, gram, moment

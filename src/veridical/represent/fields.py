@@ -232,7 +232,7 @@ class Records:
         columns: dict[Any, Any] = {}
         for field, inputs in zip(self.mixed.fields, self.made, strict=True):
             field.write(columns, inputs.iloc[rows] if hasattr(inputs, "iloc") else inputs[rows])
-        return _batch(self.mixed, columns, stop - start, start == 0)
+        return _batch(self.mixed, columns, stop - start)
 
     def batches(self) -> Iterator[Any]:
         size = sum(inputs.compose.size for inputs in self.made if isinstance(inputs, Composed))
@@ -251,7 +251,7 @@ def _like(value: Any, names: Sequence[Any], row: tuple[Any, ...]) -> Any:
     return np.array(row, dtype=value.dtype).reshape(value.shape) if hasattr(value, "dtype") else type(value)(row)
 
 
-def _batch(mixed: Mixed, columns: Mapping[Any, Any], n: int, from_start: bool) -> Any:
+def _batch(mixed: Mixed, columns: Mapping[Any, Any], n: int) -> Any:
     """Columns as records of the kind that the instance is."""
     if isinstance(mixed.x, pd.DataFrame):
         frame = mixed.x.iloc[np.zeros(n, dtype=int)].reset_index(drop=True)

@@ -238,11 +238,8 @@ def checked_text(x: Any) -> str:
     if not isinstance(x, str):
         missing = isinstance(x, float) and x != x
         what = "None" if x is None else "nan" if missing else type(x).__name__
-        do = (
-            "fill it in"
-            if what in ("None", "nan", "NAType", "NaTType")
-            else "pass a str, and a list of them to explain_many"
-        )
+        absent = what in ("None", "nan", "NAType", "NaTType")
+        do = "fill it in" if absent else "pass a str, and a list of them to explain_many"
         raise InputError(f"wanted a text, got {what}: {do}")
     if not x.strip():
         raise NoParts("the text is empty: there is nothing to explain")
