@@ -1,6 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import explain, explain_many, rerun
+from veridical.api import explain, explain_many, group, rerun
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
 from veridical.attribute.lime import Lime
@@ -9,7 +9,7 @@ from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
 from veridical.masks import Gaussian
 from veridical.records import VERSION as __version__
-from veridical.records import Explanation, Explanations, Neighborhood, Part, Verdict
+from veridical.records import Explanation, Explanations, Grouping, Membership, Neighborhood, Part, Region, Verdict
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.fields import Fields
 from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
@@ -21,6 +21,8 @@ from veridical.represent.series import Bands, ChangePoints, Windows
 from veridical.represent.sounds import Slices, Stems, Tiles
 from veridical.represent.words import Sentences, Words
 from veridical.serialize import load
+from veridical.summarize.gime import Gime
+from veridical.summarize.mixture import Mixture
 
 __all__ = [
     "Bands",
@@ -36,7 +38,9 @@ __all__ = [
     "Felzenszwalb",
     "Fields",
     "Gaussian",
+    "Gime",
     "Grid",
+    "Grouping",
     "Inpaint",
     "InputError",
     "Interpolate",
@@ -44,7 +48,9 @@ __all__ = [
     "Lime",
     "Linear",
     "Mel",
+    "Membership",
     "MissingPackage",
+    "Mixture",
     "ModelError",
     "Neighborhood",
     "Noise",
@@ -53,6 +59,7 @@ __all__ = [
     "Quantiles",
     "Quartiles",
     "Quickshift",
+    "Region",
     "Rows",
     "Sentences",
     "Slic",
@@ -71,6 +78,7 @@ __all__ = [
     "explain",
     "explain_many",
     "forward_selection",
+    "group",
     "highest_weights",
     "lasso_path",
     "load",

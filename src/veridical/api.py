@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -12,8 +12,11 @@ from veridical.attribute.lime import SETTINGS, Lime
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
 from veridical.errors import InputError, check_whole
-from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
+from veridical.records import Explanation, Explanations, Floats, Grouping, Method, Predict, Representer
 from veridical.render.terminal import progress
+from veridical.summarize.group import group_all
+from veridical.summarize.mixture import Mixture
+from veridical.summarize.task import Groups
 
 
 @overload
@@ -105,6 +108,57 @@ def explain_many(
     return Explanations(tuple((track or progress)(work, total=len(instances))))
 
 
+def group(
+    predict: Predict,
+    represent: Representer,
+    X: Any,
+    *,
+    k: int | Sequence[int],
+    n_features: int = 5,
+    target: Any = None,
+    method: Groups | None = None,
+    validation: Any = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+) -> Grouping:
+    """Explain a model by k groups of instances, each with one sparse linear explanation and its region.
+
+    ``k`` is a number of groups, or several of them, such as ``range(2, 11)``: then the fewest that are as good as
+    the best on instances that were held out. ``n_features`` is how many features an explanation has, and a region,
+    at most. ``validation`` are instances to hold out; by default some of X. ``target`` is one for all instances:
+    unless it is given, the class that is predicted most often.
+
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> def predict(X):
+    ...     return np.where(X[:, 0] > 0, 2 * X[:, 1], X[:, 2])
+    >>> groups = vd.group(predict, vd.Rows(X), X, k=2)
+    >>> groups.weights.shape
+    (2, 3)
+    """
+    model, represent = _model(predict, classes), _representer(represent)
+    ks = list(k) if isinstance(k, Iterable) and not isinstance(k, (str, bytes)) else [k]
+    if not ks:
+        raise InputError("k is an empty list: name at least one number of groups")
+    for number in ks:
+        check_whole("k, the number of groups,", number)
+    check_whole("n_features", n_features)
+    if isinstance(target, (list, tuple)):
+        raise InputError("groups explain one target for all instances; call group once a target")
+    work = Mixture() if method is None else _settings(method, "vd.Mixture()")
+    return group_all(
+        work,
+        model,
+        represent,
+        (X, validation),
+        target,
+        sorted({int(n) for n in ks}),
+        int(n_features),
+        seed_of(rng),
+    )
+
+
 def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:
     """Make an explanation again from its recipe: the same model, background and row give the same bits."""
     try:
@@ -153,8 +207,12 @@ def _representer(represent: Any) -> Any:
 
 
 def _method(method: Any) -> Any:
+    return Lime() if method is None else _settings(method, "vd.Lime(n_samples=2000)")
+
+
+def _settings(method: Any, example: str) -> Any:
     if isinstance(method, type):
         raise InputError(f"method wants settings, such as {method.__name__}(), not the class itself")
-    if method is not None and not callable(method):
-        raise InputError(f"method wants settings such as vd.Lime(n_samples=2000), not {method!r}")
-    return Lime() if method is None else method
+    if not callable(method):
+        raise InputError(f"method wants settings such as {example}, not {method!r}")
+    return method

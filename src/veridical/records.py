@@ -376,6 +376,117 @@ class Explanations(Record):
         return list_fragment(self)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Region(Record):
+    """Where a group lies, in words."""
+
+    sentence: str  # "cylinders high (6 to 8) and origin = usa"
+    features: tuple[str, ...]  # that it is told by, the most telling first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Membership(Record):
+    """Which group an instance belongs to, why, and what the group's explanation says of it."""
+
+    group: int
+    probabilities: Floats  # (k,)
+    parts: tuple[Part, ...]
+    values: Floats  # (d,) the instance's features
+    reasons: Floats  # (d,) how much each feature speaks for the group, against the others
+    weights: Floats  # (d,) of the group
+    intercept: float
+    prediction: float  # what the group's explanation says
+    region: Region
+
+    def __repr__(self) -> str:
+        from veridical.render.groups import membership_picture
+
+        return membership_picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.group_html import membership_fragment
+
+        return membership_fragment(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouping(Record):
+    """K explanations, each for a group of instances, with the regions where they apply."""
+
+    parts: tuple[Part, ...]  # (d,) features that all instances share
+    weights: Floats  # (k, d); in a table, of one standard deviation of a number
+    intercepts: Floats  # (k,)
+    intervals: Floats  # (k, d, 2): 95 %, of the sampling error; of a feature that was not chosen, zero
+    sizes: npt.NDArray[np.int64]  # (k,) instances that belong to each group
+    regions: tuple[Region, ...]  # (k,)
+    fidelity: float  # R² around instances that were held out, each by its own group's explanation
+    fidelities: Floats  # (k,) the same, by group; nan where no such instance belongs to it
+    error: float  # root of the mean squared error behind the fidelity, in units of the output
+    ceiling: float  # the same if the best group for each instance were known
+    target: int | str
+    n_calls: int  # inputs the model was asked about
+    verdict: Verdict
+    space: Any  # turns instances into features
+    gate: Any  # turns features into probabilities
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name a feature, aligned with the weights."""
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def k(self) -> int:
+        return len(self.weights)
+
+    def assign(self, X: Any) -> Floats:
+        """The probability of each group for each instance, (n, k); the model is not asked."""
+        found: Floats = self.gate(self.space.rows(self.space.read(X)))
+        return found
+
+    def coverage(self, X: Any) -> Floats:
+        """How surely each instance belongs to its group, (n,): the probability of the likeliest."""
+        found: Floats = self.assign(X).max(axis=1)
+        return found
+
+    def predict(self, X: Any) -> Floats:
+        """What the explanation of its own group says of each instance, (n,)."""
+        rows = self.space.rows(self.space.read(X))
+        group = self.gate(rows).argmax(axis=1)
+        said = np.asarray(rows @ self.weights.T) + self.intercepts
+        return np.asarray(said[np.arange(len(group)), group])
+
+    def explain(self, x: Any) -> Membership:
+        """Which group an instance belongs to, why, and what the group's explanation says of it."""
+        row = self.space.rows(self.space.read([x]))
+        probabilities = self.gate(row)[0]
+        group = int(np.argmax(probabilities))
+        values = np.asarray(row.toarray() if hasattr(row, "toarray") else row)[0]
+        said = float(values @ self.weights[group] + self.intercepts[group])
+        return Membership(
+            group,
+            probabilities,
+            self.parts,
+            values,
+            self.gate.reasons(row, group),
+            self.weights[group],
+            float(self.intercepts[group]),
+            said,
+            self.regions[group],
+        )
+
+    def __repr__(self) -> str:
+        from veridical.render.groups import grouping_picture
+
+        return grouping_picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.group_html import grouping_fragment
+
+        return grouping_fragment(self)
+
+
 class Method(Protocol):
     """Frozen settings that are called."""
 

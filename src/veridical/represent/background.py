@@ -173,7 +173,7 @@ class Background:
         for j in self.coded:
             column = self.columns[j]
             assert isinstance(column, Coded)
-            found = self._coded_states(table, column)
+            found = self.coded_states(table, column)
             states[:, j], low[:, j], high[:, j] = found, column.bounds[found], column.bounds[found + 1]
         if self.normal:
             columns = [c for c in self.columns if isinstance(c, Normal)]
@@ -211,7 +211,8 @@ class Background:
             states[i, j] = len(columns[j].parts) - 1
         return states
 
-    def _coded_states(self, table: Any, column: Coded) -> npt.NDArray[np.int64]:
+    def coded_states(self, table: Any, column: Coded) -> npt.NDArray[np.int64]:
+        """The state of each row of a table in a column of levels."""
         if len(column.positions) == 1:
             return column.states(self.schema.column(table, column.positions[0]))
         return hot_codes(self.schema, table, column.column, column.positions)
@@ -239,12 +240,12 @@ class Background:
                 taken = column.levels.take(values.cells[:, j], axis=0) if len(column.positions) > 1 else None
                 for at, position in enumerate(column.positions):
                     columns[position] = (
-                        self._cast(taken[:, at], position)
+                        self.cast(taken[:, at], position)
                         if taken is not None
                         else column.levels.take(values.cells[:, j])
                     )
             else:
-                columns[column.position] = self._cast(self._number(values, j), column.position)
+                columns[column.position] = self.cast(self._number(values, j), column.position)
         for position in self.held:
             columns[position] = self.schema.column(row, position).take(np.zeros(n, int))
         return self.schema.build(columns, n)
@@ -272,7 +273,8 @@ class Background:
         numbers = numbers * column.sd + column.mean
         return np.round(numbers) if column.whole else numbers
 
-    def _cast(self, numbers: Floats, position: int) -> Any:
+    def cast(self, numbers: Floats, position: int) -> Any:
+        """Numbers in the type of a column."""
         dtype = self.schema.dtypes[position]
         if isinstance(dtype, np.dtype):
             return numbers.astype(dtype) if dtype.kind != "O" else numbers.astype(object)

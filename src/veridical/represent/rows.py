@@ -54,8 +54,8 @@ class Rows:
                 f"discretize wants an object such as Quartiles(), Deciles(), Edges({{…}}) or Continuous(), "
                 f"not {discretize!r}"
             )
-        self._sparse = issparse(background)
-        if self._sparse:
+        self.sparse = issparse(background)
+        if self.sparse:
             if any((categorical, onehot, immutable, ranges, discretize)):
                 raise InputError(
                     "a sparse background takes no categorical, onehot, immutable, ranges or discretize: "
@@ -78,7 +78,7 @@ class Rows:
 
     def __call__(self, x: Any) -> Representation:
         """One row as parts."""
-        if self._sparse:
+        if self.sparse:
             rows = sparse_rows(x, self.names)
             if len(rows) != 1:
                 raise InputError(f"wanted one row to explain, got {len(rows)}: use explain_many")
@@ -88,7 +88,7 @@ class Rows:
 
     def each(self, X: Any) -> Instances:
         """Every row of X as parts; all are checked before the first is explained."""
-        if self._sparse:
+        if self.sparse:
             return sparse_rows(X, self.names)
         rows = TableRows(self.background, self.background.schema.check_table(X), self.notes)
         if not len(rows):
@@ -110,7 +110,7 @@ class Rows:
 
     def __repr__(self) -> str:
         shape = f"{len(self.names)} columns"
-        return f"Rows({shape}, sparse)" if self._sparse else f"Rows({shape}, {self.discretize!r})"
+        return f"Rows({shape}, sparse)" if self.sparse else f"Rows({shape}, {self.discretize!r})"
 
 
 @dataclass(frozen=True, eq=False)

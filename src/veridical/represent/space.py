@@ -1,0 +1,365 @@
+"""Instances of one representer in features they all share: what groups of instances are made of.
+
+A table's features are its columns, numbers in standard deviations and categories one by one; those of texts are
+the words of all texts together. ``near`` draws neighbors that the model can be asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, issparse, vstack
+from sklearn.neighbors import NearestNeighbors
+
+from veridical.errors import InputError
+from veridical.masks import generator
+from veridical.records import Floats, Instances, Kernel, Part, Representation, Representer, Seed
+from veridical.represent.background import Background
+from veridical.represent.columns import Coded, Normal, as_numbers
+from veridical.represent.masked import Listed, NoParts
+from veridical.represent.rows import Rows
+
+Matrix: TypeAlias = Any  # (n, d): an array, or CSR where most entries are zero
+
+REACH = 0.1  # of a neighbor, in standard deviations of each number (GIME's tables)
+SWAP = 0.15  # chance that a neighbor has another category (GIME's tables)
+AT_ONCE = 1024  # rows of a table whose neighbors are drawn at once
+FEW = 128  # instances with parts of their own
+FAR = (-0.5, 1.0)  # where a new instance lies on the way from one instance to another
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Neighbors of some instances: what the surrogate sees of them, what the model sees, and how near they are."""
+
+    designs: Matrix  # (n * p, d)
+    inputs: Any  # n * p of them
+    weights: Floats  # (n, p)
+
+
+class Space(Protocol):
+    """Features that all instances share."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]: ...
+
+    @property
+    def scale(self) -> tuple[Floats, Floats]:
+        """Where zero and one of each feature lie in its own unit: center (d,) and step (d,)."""
+        ...
+
+    def read(self, X: Any) -> Any:
+        """Instances, checked; they have a length, and a list of numbers picks some of them."""
+        ...
+
+    def rows(self, points: Any) -> Matrix:
+        """The features of instances, (n, d)."""
+        ...
+
+    def near(self, points: Any, n: int, kernel: Kernel | None, seed: Seed) -> Iterator[Drawn]:
+        """n neighbors of each instance, some instances at a time; all count the same without a kernel."""
+        ...
+
+    def between(self, points: Any, copies: int, seed: Seed) -> Any | None:
+        """New instances between the instances, ``copies`` times as many, where that has a meaning."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Rows of a table: numbers in standard units (nan is missing), categories by state."""
+
+    numbers: Floats  # (n, a)
+    states: npt.NDArray[np.int64]  # (n, b)
+    table: Any  # where columns that are no feature are found
+    source: npt.NDArray[np.int64]  # (n,) row of the table each point comes from
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, at: Any) -> Points:
+        return replace(self, numbers=self.numbers[at], states=self.states[at], source=self.source[at])
+
+
+@dataclass(frozen=True, eq=False)
+class TableSpace:
+    """The columns of a table."""
+
+    background: Background
+    means: Floats  # (a,) of the columns of numbers, and sds (a,)
+    sds: Floats
+    numeric: tuple[Any, ...]  # the background's columns of numbers, (a,)
+    coded: tuple[Coded, ...]  # and of categories, (b,)
+    gaps: tuple[int, ...]  # columns of numbers that may be missing
+    parts: tuple[Part, ...]
+    order: npt.NDArray[np.intp]  # where each feature stands among numbers, categories and gaps
+
+    @classmethod
+    def of(cls, background: Background, X: Any) -> TableSpace:
+        """Means and spreads are those of X."""
+        numeric = tuple(c for c in background.columns if not _is_category(c))
+        coded = tuple(c for c in background.columns if isinstance(c, Coded) and _is_category(c))
+        raw = _raw(background, numeric, background.schema.check_table(X))
+        known = np.isfinite(raw)
+        count = np.maximum(known.sum(axis=0), 1)
+        means = np.where(known, raw, 0.0).sum(axis=0) / count
+        sds = np.sqrt(np.where(known, (raw - means) ** 2, 0.0).sum(axis=0) / count)
+        sds = np.where(sds > 1e-12 * np.maximum(np.abs(means), 1e-100), sds, 1.0)
+        gaps = tuple(np.flatnonzero(~known.all(axis=0)).tolist())
+        named = [(_position(c), 0, Part(c.column, c.column, "per sd")) for c in numeric]
+        named += [(_position(c), i, p) for c in coded for i, p in enumerate(_shown(c))]
+        for j in gaps:
+            name = numeric[j].column
+            named.append((_position(numeric[j]), 1, Part(f"{name} is missing", name, "is missing")))
+        order = np.array(sorted(range(len(named)), key=lambda i: named[i][:2]), dtype=np.intp)
+        return cls(background, means, sds, numeric, coded, gaps, tuple(named[i][2] for i in order), order)
+
+    @property
+    def scale(self) -> tuple[Floats, Floats]:
+        others = len(self.parts) - len(self.means)
+        center, step = np.append(self.means, np.zeros(others)), np.append(self.sds, np.ones(others))
+        return center[self.order], step[self.order]
+
+    def read(self, X: Any) -> Points:
+        table = self.background.schema.check_table(X)
+        numbers = (_raw(self.background, self.numeric, table) - self.means) / self.sds
+        states = [self.background.coded_states(table, c) for c in self.coded]
+        block = np.stack(states, axis=1) if states else np.zeros((len(table), 0), np.int64)
+        return Points(numbers, block.astype(np.int64), table, np.arange(len(table)))
+
+    def rows(self, points: Points) -> Floats:
+        missing = np.isnan(points.numbers)
+        blocks = [np.where(missing, 0.0, points.numbers)]
+        for j, column in enumerate(self.coded):
+            blocks.append(np.eye(len(column.parts))[points.states[:, j]][:, -len(_shown(column)) :])
+        blocks.append(missing[:, list(self.gaps)].astype(np.float64))
+        return np.asarray(np.concatenate(blocks, axis=1)[:, self.order])
+
+    def near(self, points: Points, n: int, kernel: Kernel | None, seed: Seed) -> Iterator[Drawn]:
+        """Numbers move a little, each by a normal of a tenth of its spread; now and then a category changes."""
+        for start in range(0, len(points), AT_ONCE):
+            some = points[start : start + AT_ONCE]
+            moved = self._moved(some[np.repeat(np.arange(len(some)), n)], generator(seed, start))
+            designs = self.rows(moved)
+            weights = np.ones(len(designs))
+            if kernel is not None:
+                apart = np.square(designs - np.repeat(self.rows(some), n, axis=0)).mean(axis=1)
+                weights = kernel(np.sqrt(apart))
+            yield Drawn(designs, self._table(moved), weights.reshape(len(some), n))
+
+    def _moved(self, points: Points, rng: np.random.Generator) -> Points:
+        """Every point somewhere near where it was."""
+        numbers = points.numbers + REACH * rng.normal(size=points.numbers.shape)
+        states = points.states.copy()
+        for j, column in enumerate(self.coded):
+            moved = np.flatnonzero(rng.random(len(points)) < SWAP)
+            cell = np.searchsorted(column.cumulative, rng.random(len(moved)), side="right")
+            states[moved, j] = np.searchsorted(column.bounds, cell, side="right") - 1
+        return self._valid(replace(points, numbers=numbers, states=states))
+
+    def between(self, points: Points, copies: int, seed: Seed, n_near: int = 10) -> Points | None:
+        """On the way from each instance to one of its nearest, or a little beyond it."""
+        rng, rows = generator(seed), self.rows(points)
+        n_near = min(n_near, len(rows) - 1)
+        if n_near < 1 or copies < 1:
+            return None
+        found = NearestNeighbors(n_neighbors=n_near + 1).fit(rows).kneighbors(rows, return_distance=False)[:, 1:]
+        start = np.tile(np.arange(len(rows)), copies)
+        stop = found[start, rng.integers(n_near, size=len(start))]
+        share = rng.uniform(*FAR, size=(len(start), 1))
+        numbers = points.numbers[start] + share * (points.numbers[stop] - points.numbers[start])
+        states = np.where(share > 0.5, points.states[stop], points.states[start])
+        return self._valid(replace(points[start], numbers=numbers, states=states))
+
+    def _valid(self, points: Points) -> Points:
+        """Numbers that the columns can hold: within their range, whole, or one of the values that were seen."""
+        numbers = points.numbers * self.sds + self.means
+        for j, column in enumerate(self.numeric):
+            if isinstance(column, Normal):
+                low, high = (end * column.sd + column.mean for end in (column.low, column.high))
+                numbers[:, j] = np.clip(numbers[:, j], low, high)
+                numbers[:, j] = np.round(numbers[:, j]) if column.whole else numbers[:, j]
+            elif isinstance(column, Coded):
+                known = ~np.isnan(numbers[:, j])
+                numbers[known, j] = column.order[_nearest(column.order, numbers[known, j])]
+        return replace(points, numbers=(numbers - self.means) / self.sds)
+
+    def _table(self, points: Points) -> Any:
+        """Points as a table that the model can be asked about."""
+        background, schema = self.background, self.background.schema
+        numbers = points.numbers * self.sds + self.means
+        columns: list[Any] = [None] * len(schema.names)
+        for j, column in enumerate(self.numeric):
+            if isinstance(column, Coded):
+                at = np.where(np.isnan(numbers[:, j]), -1, _nearest(column.order, numbers[:, j]))
+                columns[column.positions[0]] = column.levels.take(at)
+            else:
+                columns[column.position] = background.cast(numbers[:, j], column.position)
+        for j, coded in enumerate(self.coded):
+            taken = (
+                coded.levels.take(coded.bounds[points.states[:, j]], axis=0) if len(coded.positions) > 1 else None
+            )
+            for at, position in enumerate(coded.positions):
+                columns[position] = (
+                    coded.levels.take(coded.bounds[points.states[:, j]])
+                    if taken is None
+                    else background.cast(taken[:, at], position)
+                )
+        for position in background.held:
+            columns[position] = schema.column(points.table, position).take(points.source)
+        return schema.build(columns, len(points))
+
+
+def _is_category(column: Any) -> bool:
+    return isinstance(column, Coded) and column.parts[0].relation == "="
+
+
+def _shown(column: Coded) -> tuple[Part, ...]:
+    """The states that are features: of two, the second says it all."""
+    return column.parts[1:] if len(column.parts) == 2 else column.parts
+
+
+def _position(column: Any) -> int:
+    return int(column.positions[0] if isinstance(column, Coded) else column.position)
+
+
+def _raw(background: Background, columns: Sequence[Any], table: Any) -> Floats:
+    """Columns of numbers, (n, a)."""
+    found = [as_numbers(background.schema.column(table, _position(c))) for c in columns]
+    return np.stack(found, axis=1).astype(np.float64) if found else np.zeros((len(table), 0))
+
+
+def _nearest(order: Floats, numbers: Floats) -> npt.NDArray[np.intp]:
+    """The place of the value that is nearest to each number."""
+    at = np.clip(np.searchsorted(order, numbers), 1, max(len(order) - 1, 1))
+    at = np.minimum(at, len(order) - 1)
+    before = np.maximum(at - 1, 0)
+    return np.asarray(np.where(numbers - order[before] <= order[at] - numbers, before, at))
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """Instances by number, represented when their turn comes."""
+
+    instances: Instances
+    numbers: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, at: Any) -> Listing:
+        return replace(self, numbers=self.numbers[at])
+
+    def __iter__(self) -> Iterator[tuple[int, Representation | None]]:
+        """Each number with its representation; None if the instance has nothing to take away."""
+        for number in self.numbers.tolist():
+            try:
+                yield number, self.instances.batch(number, number + 1)[0]
+            except InputError as cause:
+                if not isinstance(cause.__cause__, NoParts):
+                    raise
+                yield number, None
+
+
+@dataclass(frozen=True, eq=False)
+class MaskSpace:
+    """Parts that instances may have or lack: the words of texts, the columns of sparse rows."""
+
+    represent: Representer
+    parts: tuple[Part, ...]
+    column: dict[str, int]  # of each part's own column, such as the word
+
+    @classmethod
+    def of(cls, represent: Representer, X: Any) -> MaskSpace:
+        """All parts that the instances of X have."""
+        found: dict[str, Part] = {}
+        for _, representation in _listing(represent, X):
+            for part in () if representation is None else representation.parts:
+                found.setdefault(part.column, Part(part.column, part.column, part.relation))
+        if not found:
+            raise InputError("none of these instances has a part, so there is nothing to group by")
+        return cls(represent, tuple(found.values()), {key: j for j, key in enumerate(found)})
+
+    @property
+    def scale(self) -> tuple[Floats, Floats]:
+        return np.zeros(len(self.parts)), np.ones(len(self.parts))
+
+    def read(self, X: Any) -> Listing:
+        return _listing(self.represent, X)
+
+    def rows(self, points: Listing) -> Matrix:
+        whole = [(r, np.ones((1, _size(r)))) for _, r in points]
+        return self._matrix(whole)
+
+    def near(self, points: Listing, n: int, kernel: Kernel | None, seed: Seed) -> Iterator[Drawn]:
+        """The instance itself, then n - 1 samples of its own law."""
+        for start in range(0, len(points), FEW):
+            masks, weights, inputs = list[tuple[Any, Floats]](), list[Floats](), list[Any]()
+            for number, r in points[start : start + FEW]:
+                if r is None or len(r.parts) < 2:
+                    own = points.instances.inputs(number, number + 1)
+                    masks.append((r, np.ones((n, _size(r)))))
+                    weights.append(np.ones(n))
+                    inputs += [own] * n
+                    continue
+                child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
+                sample = r.draw(flat if kernel is None else kernel, child, 0, n - 1)
+                masks.append((r, sample.designs))
+                weights.append(np.append(1.0, sample.weights[1:]))
+                inputs.append(r.realize(sample)[:n])
+            yield Drawn(self._matrix(masks), _joined(inputs), np.stack(weights))
+
+    def between(self, points: Listing, copies: int, seed: Seed) -> None:
+        """Nothing lies between two texts."""
+
+    def _matrix(self, masks: Sequence[tuple[Representation | None, Floats]]) -> Any:
+        """Masks of each instance's own parts as rows over all parts; parts that are not known are left out."""
+        indices, counts = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)]
+        for r, mask in masks:
+            own = () if r is None else r.parts
+            at = np.array([self.column.get(part.column, -1) for part in own], np.int64)
+            kept = (mask != 0) & (at >= 0)
+            indices.append(np.broadcast_to(at, kept.shape)[kept])
+            counts.append(kept.sum(axis=1))
+        flat_indices, starts = np.concatenate(indices), np.cumsum(np.concatenate(counts))
+        found = csr_matrix((np.ones(len(flat_indices)), flat_indices, starts), (len(starts) - 1, len(self.parts)))
+        found.sum_duplicates()
+        return found
+
+
+def flat(distances: Floats) -> Floats:
+    """A kernel by which all samples count the same."""
+    return np.ones_like(distances)
+
+
+def space_of(represent: Any, X: Any) -> Space:
+    """The features that all instances of a representer share."""
+    if isinstance(represent, Rows) and not represent.sparse:
+        return TableSpace.of(represent.background, X)
+    return MaskSpace.of(represent, X)
+
+
+def _listing(represent: Any, X: Any) -> Listing:
+    """Instances, with few parts or none if they are so."""
+    instances = represent.each(X)
+    if isinstance(instances, Listed) and hasattr(represent, "parts_of"):
+        instances = replace(instances, represent=lambda x: represent.parts_of(x, 1))
+    return Listing(instances, np.arange(len(instances)))
+
+
+def _size(representation: Representation | None) -> int:
+    return 0 if representation is None else len(representation.parts)
+
+
+def _joined(pieces: Sequence[Any]) -> Any:
+    """Batches of inputs as one."""
+    first = pieces[0]
+    if isinstance(first, list):
+        return [x for piece in pieces for x in piece]
+    if issparse(first):
+        return vstack(pieces).tocsr()
+    return np.concatenate(pieces)

@@ -1,0 +1,191 @@
+"""Groupwise explanations: from a model and its instances to K explanations with their regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from veridical.attribute.ask import Model, Target, resolve
+from veridical.attribute.recipe import recipe_of
+from veridical.errors import InputError
+from veridical.masks import generator
+from veridical.records import Floats, Grouping, Seed, Verdict
+from veridical.represent.space import space_of
+from veridical.summarize.near import Near
+from veridical.summarize.regions import describe
+from veridical.summarize.task import Found, Groups, Task
+
+HELD = 0.15  # share of the instances that is held out
+FEWEST = 40  # instances from which on some are held out
+NEIGHBORS = 10  # on which fidelity is measured
+GOOD = 0.8  # fidelity from which on groups are worth believing
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Groups, and how well they do on instances that were held out."""
+
+    found: Found
+    k: int
+    losses: Floats  # (m,) of each held-out instance, by its own group
+    ceiling: float
+    near: Near
+    group: Any  # (m,)
+
+
+def group_all(
+    method: Groups,
+    model: Model,
+    represent: Any,
+    data: tuple[Any, Any],
+    target: Any,
+    ks: Sequence[int],
+    n_features: int,
+    seed: Seed,
+) -> Grouping:
+    """Learn groups of the instances; of several numbers of groups, the fewest that are as good as the best."""
+    X, validation = data
+    space = space_of(represent, X)
+    points, notes = space.read(X), list[str]()
+    if max(ks) > len(points):
+        raise InputError(f"wanted at most as many groups as instances: k is {max(ks)}, instances {len(points)}")
+    known, n_asked = _target(model, represent, X, target)
+    kept, held = _split(points, None if validation is None else space.read(validation), seed)
+    if held is None:
+        held = kept
+        notes.append(f"with fewer than {FEWEST} instances none is held out: fidelity is of new neighbors alone")
+    task = Task(model, known, space, kept, held, max(ks), n_features, seed)
+    check = task.near_held(NEIGHBORS, draw=1)
+    tried = [_judge(method, replace(task, k=k), check) for k in ks]
+    best = _fewest(tried)
+    if len(ks) > 1:
+        shown = ", ".join(f"{j.k}: {np.sqrt(j.losses.mean()):.3g}" for j in tried)
+        notes.append(f"{best.k} groups, the fewest that are as good as any; held-out error by number: {shown}")
+    return _grouping(replace(task, k=best.k), best, points, notes, recipe_of(method), n_asked)
+
+
+def _target(model: Model, represent: Any, X: Any, target: Any) -> tuple[Target, int]:
+    """One output for all instances: by default the class that is predicted most often."""
+    instances = represent.each(X)
+    n = len(instances) if target is None else 1
+    outputs = model(instances.inputs(0, n))
+    if target is None and outputs.shape[1] > 1:
+        votes = np.bincount(outputs.argmax(axis=1), minlength=outputs.shape[1])
+        target = int(np.argmax(votes))
+    return resolve(target, model, outputs), n
+
+
+def _split(points: Any, given: Any, seed: Seed) -> tuple[Any, Any]:
+    """Instances to learn from, and those that are held out."""
+    if given is not None:
+        return points, given
+    n = len(points)
+    if n < FEWEST:
+        return points, None
+    order = generator(seed, 9).permutation(n)
+    n_held = max(round(HELD * n), 10)
+    return points[np.sort(order[n_held:])], points[np.sort(order[:n_held])]
+
+
+def _judge(method: Groups, task: Task, check: Near) -> Judged:
+    found = method(task)
+    losses = check.losses(found.lines)
+    group = found.gate(check.rows).argmax(axis=1)
+    own = losses[np.arange(len(group)), group]
+    return Judged(found, task.k, own, float(losses.min(axis=1).mean()), check, group)
+
+
+def _fewest(tried: Sequence[Judged]) -> Judged:
+    """The fewest groups whose error is within one standard error of the least."""
+    best = min(tried, key=lambda j: j.losses.mean())
+    for j in sorted(tried, key=lambda j: j.k):
+        excess = j.losses - best.losses
+        if excess.mean() <= excess.std() / np.sqrt(len(excess)):
+            return j
+    return best
+
+
+def _grouping(
+    task: Task, judged: Judged, points: Any, notes: Sequence[str], recipe: Any, n_asked: int
+) -> Grouping:
+    found, lines = judged.found, judged.found.lines
+    rows = task.space.rows(points)
+    group = found.gate(rows).argmax(axis=1)
+    sizes = np.bincount(group, minlength=task.k)
+    near = task.near(NEIGHBORS, draw=99)
+    total = _variances(judged.near.values, judged.group, task.k)
+    by_group = np.array(
+        [judged.losses[judged.group == g].mean() if (judged.group == g).any() else np.nan for g in range(task.k)]
+    )
+    spread = float(judged.near.values.var())
+    fidelity = 1 - float(judged.losses.mean()) / spread if spread > 0 else float("nan")
+    empty = int(np.sum(sizes == 0))
+    notes = [*notes, *([f"{empty} of {task.k} groups hold no instance"] if empty else [])]
+    return Grouping(
+        task.space.parts,
+        lines.weights,
+        lines.intercepts,
+        _intervals(near, found),
+        sizes,
+        describe(task.space, rows, group, found.gate, task.k),
+        fidelity,
+        1 - by_group / np.where(total > 0, total, np.nan),
+        float(np.sqrt(judged.losses.mean())),
+        float(np.sqrt(judged.ceiling)),
+        task.target.label,
+        n_asked + sum(task.calls),
+        _verdict(fidelity, judged, task.k),
+        task.space,
+        found.gate,
+        {"method": recipe, "k": task.k, "n_features": task.n_features, "target": task.target.key},
+        tuple(notes),
+    )
+
+
+def _variances(values: Floats, group: Any, k: int) -> Floats:
+    """How much the outputs vary, overall: the yardstick of every group's fidelity."""
+    return np.full(k, float(values.var()))
+
+
+def _verdict(fidelity: float, judged: Judged, k: int) -> Verdict:
+    """Do the groups say what the model does?"""
+    if not np.isfinite(fidelity):
+        return Verdict(False, 0.0, GOOD, "No evidence: the model says the same of all these instances.")
+    passed = fidelity >= GOOD
+    words = f"{k} explanations account for {max(fidelity, 0):.0%} of what the model does around held-out instances"
+    best = np.sqrt(judged.ceiling / max(judged.losses.mean(), 1e-300))
+    tail = f"; with the best explanation for each known, the error would be {best:.0%} of what it is"
+    return Verdict(passed, fidelity, GOOD, words + tail + ".")
+
+
+def _intervals(near: Near, found: Found) -> Floats:
+    """95 % intervals of the weights, from how the instances of a group scatter around its explanation.
+
+    A sandwich over instances: the neighbors of one are not independent. What choosing features and groups adds
+    is not in them.
+    """
+    lines, p = found.lines, near.values.shape[1]
+    k, d = lines.weights.shape
+    intervals = np.repeat(lines.weights[:, :, None], 2, axis=2)
+    shares = found.gate(near.rows)
+    for g in range(k):
+        used = np.flatnonzero(lines.weights[g])
+        w = np.repeat(shares[:, g], p) * near.flat_weights
+        if not len(used) or w.sum() <= 0:
+            continue
+        Z = near.designs[:, used]
+        Z = np.column_stack([Z.toarray() if hasattr(Z, "toarray") else Z, np.ones(len(w))])
+        left = near.values.ravel() - Z @ np.append(lines.weights[g, used], lines.intercepts[g])
+        bread = np.linalg.pinv((Z * w[:, None]).T @ Z)
+        scores = (Z * (w * left)[:, None]).reshape(len(near), p, -1).sum(axis=1)
+        size = shares[:, g].sum() ** 2 / max(float(shares[:, g] @ shares[:, g]), 1e-300)
+        free = max(size - len(used) - 1, 1.0)
+        covariance = bread @ (scores.T @ scores) @ bread * (size / free)
+        half = stats.t.ppf(0.975, free) * np.sqrt(np.maximum(np.diag(covariance)[:-1], 0.0))
+        intervals[g, used, 0] -= half
+        intervals[g, used, 1] += half
+    return intervals

@@ -1,0 +1,58 @@
+"""Regions in words: what the instances of a group have in common that the gate looks at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from veridical.records import Floats, Region
+from veridical.represent.space import Space
+from veridical.summarize.near import Matrix
+from veridical.summarize.task import Gate
+
+MOST = 5  # features that tell a region
+SAMPLE = 200  # instances of a group that are asked for their reasons
+
+
+def describe(space: Space, rows: Matrix, group: Any, gate: Gate, k: int) -> tuple[Region, ...]:
+    """One region a group."""
+    center, step = space.scale
+    return tuple(_region(space, rows, np.flatnonzero(group == g), gate, g, (center, step)) for g in range(k))
+
+
+def _region(space: Space, rows: Matrix, members: Any, gate: Gate, g: int, scale: tuple[Floats, Floats]) -> Region:
+    if not len(members):
+        return Region("no instance", ())
+    some = members[:: max(len(members) // SAMPLE, 1)][:SAMPLE]
+    telling = np.mean([gate.reasons(rows[[i]], g) for i in some], axis=0)
+    order = np.argsort(-telling, kind="stable")[:MOST]
+    order = [int(j) for j in order if telling[j] > 0]
+    words = []
+    for j in order:
+        own = _column(rows, j, members)
+        word = _words(space.parts[j], own, _column(rows, j), (scale[0][j], scale[1][j]))
+        words += [word] if word else []
+    return Region(" and ".join(words) or "everything else", tuple(space.parts[j].name for j in order))
+
+
+def _column(rows: Matrix, j: int, members: Any = slice(None)) -> Floats:
+    column = rows[members][:, [j]] if issparse(rows) else rows[members, j]
+    return np.asarray(column.toarray() if issparse(column) else column, dtype=np.float64).ravel()
+
+
+def _words(part: Any, own: Floats, everyone: Floats, scale: tuple[float, float]) -> str:
+    """What the members have in common in one feature; nothing if they are like everyone else."""
+    if part.relation != "per sd":
+        share, usual = float(own.mean()), float(everyone.mean())
+        name = f"“{part.name}”" if part.relation == "word" else part.name
+        if share >= usual:
+            return f"{name} ({share:.0%})" if share < 0.995 else name
+        return f"rarely {name} ({share:.0%})" if share > 0.005 else f"not {name}"
+    mean, spread = float(own.mean() - everyone.mean()), max(float(everyone.std()), 1e-12)
+    level = mean / spread
+    word = "high" if level > 0.25 else "low" if level < -0.25 else "medium"
+    word = f"very {word}" if abs(level) > 1.25 else word
+    low, high = (float(np.quantile(own, q)) * scale[1] + scale[0] for q in (0.1, 0.9))
+    return f"{part.name} {word} ({low:.4g} to {high:.4g})"

@@ -1,0 +1,174 @@
+"""Sparse weighted regressions, many at a time, from moments alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+
+from veridical.records import Bools, Floats
+from veridical.summarize.near import Lines, Matrix, Near
+
+DENSE = 300  # features up to which all moments are worked out; beyond, those of the most promising ones
+SWAPS = 10  # features up to which each chosen one is weighed against all others
+TINY = 1e-6  # share of a feature's spread that the others must leave of it
+
+Indices = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Regressions:
+    """Weighted least squares on the neighbors, with at most so many features in each model.
+
+    ``ridge`` is relative to the sum of weights.
+    """
+
+    near: Near
+    ridge: float = 1e-3
+
+    def fit(self, shares: Floats, n_features: int) -> Lines:
+        """One model a column of shares (n, k): how much each instance counts for it."""
+        p = self.near.values.shape[1]
+        each = self.near.flat_weights
+        d = self.near.designs.shape[1]
+        weights, intercepts = np.zeros((shares.shape[1], d)), np.zeros(shares.shape[1])
+        for k in range(shares.shape[1]):
+            w = np.repeat(shares[:, k], p) * each
+            weights[k], intercepts[k] = self._one(w, n_features)
+        return Lines(weights, intercepts)
+
+    def _one(self, w: Floats, n_features: int) -> tuple[Floats, float]:
+        near, d = self.near, self.near.designs.shape[1]
+        live = np.flatnonzero(w > 1e-6 * w.max()) if w.max() > 0 else np.arange(len(w))
+        w = w[live] if w.max() > 0 else np.ones(len(w))
+        y = near.values.ravel()[live]
+        designs = near.designs if len(live) == near.designs.shape[0] else near.designs[live]
+        columns = np.arange(d) if d <= DENSE else promising(designs, w, y, DENSE)
+        M = moments(designs[:, columns] if len(columns) < d else designs, w, y)
+        beta, intercept = solve_sparse(M, n_features, self.ridge)
+        weights = np.zeros(d)
+        weights[columns] = beta
+        return weights, intercept
+
+
+def moments(designs: Matrix, w: Floats, y: Floats) -> Floats:
+    """Weighted second moments of the features, 1 and y, (d + 2, d + 2), of weights that sum to one."""
+    d = designs.shape[1]
+    w = w / w.sum()
+    M = np.empty((d + 2, d + 2))
+    if issparse(designs):
+        scaled = designs.multiply(w[:, None]).tocsr()
+        M[:d, :d] = (designs.T @ scaled).toarray()
+        M[:d, d], M[:d, d + 1] = np.asarray(scaled.sum(axis=0)).ravel(), scaled.T @ y
+    else:
+        scaled = designs * w[:, None]
+        M[:d, :d] = designs.T @ scaled
+        M[:d, d], M[:d, d + 1] = scaled.sum(axis=0), scaled.T @ y
+    M[d:, :d] = M[:d, d:].T
+    M[d, d], M[d, d + 1], M[d + 1, d + 1] = 1.0, w @ y, w @ np.square(y)
+    M[d + 1, d] = M[d, d + 1]
+    return M
+
+
+def promising(designs: Matrix, w: Floats, y: Floats, n: int) -> Indices:
+    """The n features that go best with y, one at a time."""
+    w = w / w.sum()
+    mean = np.asarray(designs.T @ w).ravel()
+    square = designs.multiply(designs) if issparse(designs) else np.square(designs)
+    spread = np.asarray(square.T @ w).ravel() - mean**2
+    together = np.asarray(designs.T @ (w * (y - w @ y))).ravel()
+    score = np.where(spread > 1e-12, together**2 / np.maximum(spread, 1e-12), 0.0)
+    return np.sort(np.argsort(-score, kind="stable")[:n])
+
+
+def solve_sparse(M: Floats, n_features: int, ridge: float) -> tuple[Floats, float]:
+    """Forward selection by sweeping, then each chosen feature against all others."""
+    d = len(M) - 2
+    spread = np.diag(M)[:d] - M[:d, d] ** 2
+    swept = M.copy()
+    swept[np.arange(d), np.arange(d)] += ridge
+    sweep(swept, d)
+    least = TINY * np.maximum(spread, 0) + 1e-12
+    chosen: list[int] = []
+    for _ in range(min(n_features, d)):
+        best = _best(swept, chosen, least)
+        if best is None:
+            break
+        sweep(swept, best)
+        chosen.append(best)
+    if len(chosen) < d and n_features <= SWAPS:
+        _exchange(swept, chosen, least)
+    beta = np.zeros(d)
+    beta[chosen] = swept[chosen, d + 1]
+    return beta, float(swept[d, d + 1])
+
+
+def _exchange(swept: Floats, chosen: list[int], least: Floats, passes: int = 2) -> None:
+    """Let each chosen feature go, and take the best one instead."""
+    for _ in range(passes):
+        changed = False
+        for old in list(chosen):
+            unsweep(swept, old)
+            chosen.remove(old)
+            best = _best(swept, chosen, least, favorite=old)
+            new = old if best is None else best
+            sweep(swept, new)
+            chosen.append(new)
+            changed |= new != old
+        if not changed:
+            return
+
+
+def _best(swept: Floats, chosen: list[int], least: Floats, favorite: int | None = None) -> int | None:
+    """The feature that lowers the error most; a tie goes to the favorite, then to the first."""
+    d = len(swept) - 2
+    left = np.diag(swept)[:d]
+    usable: Bools = left > least
+    usable[chosen] = False
+    gain = np.where(usable, swept[:d, d + 1] ** 2 / np.where(usable, left, 1.0), -1.0)
+    best = int(np.argmax(gain))
+    if gain[best] <= 0:
+        return None
+    if favorite is not None and gain[favorite] * (1 + 1e-6) >= gain[best]:
+        return favorite
+    return best
+
+
+def sweep(M: Floats, j: int) -> None:
+    """Take variable j into the regression, in place."""
+    pivot, row = M[j, j], M[j].copy()
+    M -= np.outer(row, row / pivot)
+    M[j] = M[:, j] = row / pivot
+    M[j, j] = -1 / pivot
+
+
+def unsweep(M: Floats, j: int) -> None:
+    """Take variable j out of the regression again, in place."""
+    pivot, row = M[j, j], M[j].copy()
+    M -= np.outer(row, row / pivot)
+    M[j] = M[:, j] = -row / pivot
+    M[j, j] = -1 / pivot
+
+
+def batch_errors(M: Floats, n_features: int, least: Any) -> Floats:
+    """Errors that forward selection leaves of many moments (b, d + 2, d + 2) at once: (b,)."""
+    M = M.copy()
+    b, d = len(M), M.shape[1] - 2
+    each, features = np.arange(b), np.arange(d)
+    mass = np.maximum(M[:, d, d], 1e-300)
+    M -= M[:, :, d, None] * (M[:, d, None, :] / mass[:, None, None])
+    used = np.zeros((b, d), bool)
+    for _ in range(min(n_features, d)):
+        left = M[:, features, features]
+        usable = (left > least) & ~used
+        gain = np.where(usable, M[:, :d, d + 1] ** 2 / np.where(usable, left, 1.0), -1.0)
+        best = gain.argmax(axis=1)
+        good = gain[each, best] > 0
+        column = M[each, :, best]
+        pivot = np.where(good, M[each, best, best], 1.0)
+        M -= (good / pivot)[:, None, None] * column[:, :, None] * column[:, None, :]
+        used[each, best] = True
+    return np.maximum(M[:, d + 1, d + 1], 0.0)

@@ -1,0 +1,84 @@
+"""What a grouping method is given, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.sparse import issparse, vstack
+
+from veridical.attribute.ask import Model, Target
+from veridical.records import Floats, Kernel, Seed
+from veridical.represent.space import Space
+from veridical.summarize.near import Lines, Matrix, Near
+
+
+class Gate(Protocol):
+    """Which group an instance belongs to, from its features alone."""
+
+    def __call__(self, rows: Matrix) -> Floats:
+        """Probabilities (n, k)."""
+        ...
+
+    def reasons(self, row: Matrix, group: int) -> Floats:
+        """How much each feature of one row (1, d) speaks for the group, against the others: (d,)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """K explanations, and the gate that chooses among them."""
+
+    lines: Lines
+    gate: Gate
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Instances to group. A method draws the neighbors it needs; what it draws is counted."""
+
+    model: Model
+    target: Target
+    space: Space
+    points: Any  # the instances, as the space reads them
+    held: Any  # and those that were held out
+    k: int
+    n_features: int
+    seed: Seed
+    calls: list[int] = field(default_factory=list)
+
+    def child(self, *path: int) -> np.random.SeedSequence:
+        """A seed for one purpose."""
+        return np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, *path))
+
+    def near(self, n: int, *, kernel: Kernel | None = None, draw: int = 0) -> Near:
+        """n neighbors of every instance; another number ``draw`` gives others."""
+        return self._asked(self.points, n, kernel, self.child(0, draw))
+
+    def near_held(self, n: int, *, draw: int = 0) -> Near:
+        """n neighbors of every instance that was held out."""
+        return self._asked(self.held, n, None, self.child(1, draw))
+
+    def between(self, copies: int, n: int, *, draw: int = 0) -> Near | None:
+        """n neighbors of new instances between the instances, ``copies`` times as many; None for texts."""
+        points = self.space.between(self.points, copies, self.child(2, draw))
+        return None if points is None else self._asked(points, n, None, self.child(3, draw))
+
+    def _asked(self, points: Any, n: int, kernel: Kernel | None, seed: Seed) -> Near:
+        designs, values, weights = list[Matrix](), list[Floats](), list[Floats]()
+        for drawn in self.space.near(points, n, kernel, seed):
+            outputs = self.model(drawn.inputs, first=sum(self.calls))
+            self.calls.append(len(outputs))
+            designs.append(drawn.designs)
+            values.append(self.target.read(outputs).reshape(drawn.weights.shape))
+            weights.append(drawn.weights)
+        whole = vstack(designs).tocsr() if issparse(designs[0]) else np.concatenate(designs)
+        rows = self.space.rows(points)
+        return Near(rows, whole, np.concatenate(values), np.concatenate(weights), np.ones(len(points)))
+
+
+class Groups(Protocol):
+    """A grouping method: frozen settings that are called with a task."""
+
+    def __call__(self, task: Task) -> Found: ...
