@@ -29,7 +29,9 @@ REACH = 0.1  # of a neighbor, in standard deviations of each number (GIME's tabl
 SWAP = 0.15  # chance that a neighbor has another category (GIME's tables)
 AT_ONCE = 1024  # rows of a table whose neighbors are drawn at once
 FEW = 128  # instances with parts of their own
-FAR = (-0.5, 1.0)  # where a new instance lies on the way from one instance to another
+FAR = (-0.5, 1.0)  # where a new row lies on the way from one row to another
+WAY = 2 / 3  # of the new rows lie so; the others are moved by the difference of two rows
+NEAREST = 10  # rows that count as near
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,18 +163,20 @@ class TableSpace:
             states[moved, j] = np.searchsorted(column.bounds, cell, side="right") - 1
         return self._valid(replace(points, numbers=numbers, states=states))
 
-    def between(self, points: Points, copies: int, seed: Seed, n_near: int = 10) -> Points | None:
-        """On the way from each instance to one of its nearest, or a little beyond it."""
+    def between(self, points: Points, copies: int, seed: Seed) -> Points | None:
+        """New rows like the rows: on the way to a near one or beyond it, or moved as far as two near ones are apart."""
         rng, rows = generator(seed), self.rows(points)
-        n_near = min(n_near, len(rows) - 1)
+        n_near = min(NEAREST, len(rows) - 1)
         if n_near < 1 or copies < 1:
             return None
         found = NearestNeighbors(n_neighbors=n_near + 1).fit(rows).kneighbors(rows, return_distance=False)[:, 1:]
         start = np.tile(np.arange(len(rows)), copies)
-        stop = found[start, rng.integers(n_near, size=len(start))]
-        share = rng.uniform(*FAR, size=(len(start), 1))
-        numbers = points.numbers[start] + share * (points.numbers[stop] - points.numbers[start])
-        states = np.where(share > 0.5, points.states[stop], points.states[start])
+        one, two = (found[start, rng.integers(n_near, size=len(start))] for _ in range(2))
+        way = rng.random(len(start)) < WAY
+        share = np.where(way, rng.uniform(*FAR, size=len(start)), 1.0)[:, None]
+        other = np.where(way, start, two)
+        numbers = points.numbers[start] + share * (points.numbers[one] - points.numbers[other])
+        states = np.where(way[:, None] & (share > 0.5), points.states[one], points.states[start])
         return self._valid(replace(points[start], numbers=numbers, states=states))
 
     def _valid(self, points: Points) -> Points:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import issparse, vstack
 
 from veridical.records import Floats
 
@@ -54,19 +55,18 @@ class Lines:
         return np.asarray(designs @ self.weights.T) + self.intercepts
 
 
-def stacked_near(first: Near, second: Near) -> Near:
-    """The instances of both."""
-    from scipy.sparse import vstack
+def stacked(pieces: Sequence[Near]) -> Near:
+    """The instances of all pieces, which have as many neighbors each."""
 
-    def both(a: Matrix, b: Matrix) -> Matrix:
-        return vstack([a, b]).tocsr() if issparse(a) else np.concatenate([a, b])
+    def all_of(blocks: Sequence[Matrix]) -> Matrix:
+        return vstack(blocks).tocsr() if issparse(blocks[0]) else np.concatenate(blocks)
 
     return Near(
-        both(first.rows, second.rows),
-        both(first.designs, second.designs),
-        np.concatenate([first.values, second.values]),
-        np.concatenate([first.weights, second.weights]),
-        np.concatenate([first.shares, second.shares]),
+        all_of([near.rows for near in pieces]),
+        all_of([near.designs for near in pieces]),
+        np.concatenate([near.values for near in pieces]),
+        np.concatenate([near.weights for near in pieces]),
+        np.concatenate([near.shares for near in pieces]),
     )
 
 

@@ -13,7 +13,9 @@ from veridical.records import Bools, Floats
 from veridical.summarize.near import Lines, Matrix, Near
 
 DENSE = 300  # features up to which all moments are worked out; beyond, those of the most promising ones
+PACKED = 2**25  # numbers that moments of every instance may take
 SWAPS = 10  # features up to which each chosen one is weighed against all others
+FAINT = 1e-3  # share of the largest weight below which a neighbor does not count
 TINY = 1e-6  # share of a feature's spread that the others must leave of it
 
 Indices = npt.NDArray[np.intp]
@@ -27,31 +29,57 @@ class Regressions:
     """
 
     near: Near
-    ridge: float = 1e-3
+    ridge: float
+    packed: Floats | None = None  # (n, m) upper half of the moments of each instance's neighbors, if they are few
+
+    @classmethod
+    def of(cls, near: Near, ridge: float = 1e-3) -> Regressions:
+        """Moments that are worked out once, where memory allows."""
+        e = near.designs.shape[1] + 2
+        few = not issparse(near.designs) and len(near) * e * (e + 1) // 2 <= PACKED
+        return cls(near, ridge, _packed(near) if few else None)
 
     def fit(self, shares: Floats, n_features: int) -> Lines:
         """One model a column of shares (n, k): how much each instance counts for it."""
-        p = self.near.values.shape[1]
-        each = self.near.flat_weights
-        d = self.near.designs.shape[1]
-        weights, intercepts = np.zeros((shares.shape[1], d)), np.zeros(shares.shape[1])
-        for k in range(shares.shape[1]):
-            w = np.repeat(shares[:, k], p) * each
-            weights[k], intercepts[k] = self._one(w, n_features)
+        k, d = shares.shape[1], self.near.designs.shape[1]
+        weights, intercepts = np.zeros((k, d)), np.zeros(k)
+        sums = None if self.packed is None else shares.T @ self.packed
+        for g in range(k):
+            if sums is not None:
+                columns, M = np.arange(d), _unpacked(sums[g], d + 2)
+            else:
+                columns, M = self._moments(shares[:, g])
+            weights[g, columns], intercepts[g] = solve_sparse(M, n_features, self.ridge)
         return Lines(weights, intercepts)
 
-    def _one(self, w: Floats, n_features: int) -> tuple[Floats, float]:
+    def _moments(self, shares: Floats) -> tuple[Indices, Floats]:
+        """The moments of one model, and of which features; neighbors that hardly count are left out."""
         near, d = self.near, self.near.designs.shape[1]
-        live = np.flatnonzero(w > 1e-6 * w.max()) if w.max() > 0 else np.arange(len(w))
-        w = w[live] if w.max() > 0 else np.ones(len(w))
-        y = near.values.ravel()[live]
-        designs = near.designs if len(live) == near.designs.shape[0] else near.designs[live]
+        w = np.repeat(shares, near.values.shape[1]) * near.flat_weights
+        live = np.flatnonzero(w > FAINT * w.max())
+        designs, w, y = near.designs[live], w[live], near.values.ravel()[live]
         columns = np.arange(d) if d <= DENSE else promising(designs, w, y, DENSE)
-        M = moments(designs[:, columns] if len(columns) < d else designs, w, y)
-        beta, intercept = solve_sparse(M, n_features, self.ridge)
-        weights = np.zeros(d)
-        weights[columns] = beta
-        return weights, intercept
+        return columns, moments(designs[:, columns] if len(columns) < d else designs, w, y)
+
+
+def _packed(near: Near) -> Floats:
+    n, p = near.values.shape
+    A = np.column_stack([near.designs, np.ones(n * p), near.values.ravel()]) * np.sqrt(near.flat_weights)[:, None]
+    A = A.reshape(n, p, -1)
+    rows, columns = np.triu_indices(A.shape[2])
+    found = np.empty((n, len(rows)))
+    for i in range(0, n, 256):
+        some = A[i : i + 256]
+        found[i : i + 256] = np.einsum("npi,npj->nij", some, some)[:, rows, columns]
+    return found
+
+
+def _unpacked(half: Floats, e: int) -> Floats:
+    """Moments of weights that sum to one."""
+    M = np.zeros((e, e))
+    rows, columns = np.triu_indices(e)
+    M[rows, columns] = M[columns, rows] = half
+    return np.asarray(M / M[e - 2, e - 2])
 
 
 def moments(designs: Matrix, w: Floats, y: Floats) -> Floats:

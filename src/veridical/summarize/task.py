@@ -60,10 +60,13 @@ class Task:
         """n neighbors of every instance that was held out."""
         return self._asked(self.held, n, None, self.child(1, draw))
 
-    def between(self, copies: int, n: int, *, draw: int = 0) -> Near | None:
-        """n neighbors of new instances between the instances, ``copies`` times as many; None for texts."""
-        points = self.space.between(self.points, copies, self.child(2, draw))
-        return None if points is None else self._asked(points, n, None, self.child(3, draw))
+    def new(self, count: int, n: int, *, draw: int = 0, held: bool = False) -> Near | None:
+        """n neighbors of about ``count`` new instances between the instances; None where nothing lies there."""
+        points = self.held if held else self.points
+        some = self.space.between(points, -(-count // len(points)), self.child(2, draw))
+        if some is None:
+            return None
+        return self._asked(some[np.arange(min(count, len(some)))], n, None, self.child(3, draw))
 
     def _asked(self, points: Any, n: int, kernel: Kernel | None, seed: Seed) -> Near:
         designs, values, weights = list[Matrix](), list[Floats](), list[Floats]()
