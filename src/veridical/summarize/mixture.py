@@ -10,12 +10,12 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.cluster import KMeans
 
-from veridical.errors import check_positive, check_whole
+from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import generator
 from veridical.records import Bools, Floats, Kernel
 from veridical.summarize.descent import Slope, downhill, toward
 from veridical.summarize.gates import Softmax, softmax
-from veridical.summarize.near import Lines, Near, error_of, stacked
+from veridical.summarize.near import Lines, Matrix, Near, error_of, stacked
 from veridical.summarize.regress import Regressions
 from veridical.summarize.task import Found, Gate, Task
 from veridical.summarize.tree import Grower
@@ -29,8 +29,10 @@ SURE = 0.98  # how surely an instance belongs to the group that a start gives it
 WARM, STEPS = (300, 0.05), (60, 0.03)  # number and size of the gate's steps: at first, and each round
 EM = 0.4  # share of the rounds in which the losses have a say in who belongs where
 DENSE = 60  # features that tell a region in the first round
+LESS = 0.1  # of the decay, for a last run from the best groups
 SHRINK = (6e-4, 50)  # ridge for each feature, and features from which on it is the same
 
+Start: TypeAlias = Callable[[Matrix, int], Any]
 Judge: TypeAlias = Callable[[Lines, Gate], float]
 
 
@@ -44,10 +46,12 @@ class Mixture:
     with exchange; it starts from model trees and clusters, ``n_starts`` times (by default 4 to 32 times, the fewer
     the more instances and features there are), and keeps the round that is best on held-out and further new
     instances. ``gate_features`` tell a region, as many as an explanation unless it is given; ``decay`` keeps
-    regions soft, ``ridge`` explanations small; with a ``kernel`` nearer neighbors count more.
+    regions soft, ``ridge`` explanations small; with a ``kernel`` nearer neighbors count more. ``start`` may give
+    groups to start from: a function of the features (n, d) and k that returns one number from 0 to k - 1 a row.
     """
 
     n_starts: int | None = None
+    start: Start | None = None
     n_neighbors: int = 3
     copies: int = 3
     gate_features: int | None = None
@@ -74,11 +78,12 @@ class Mixture:
         judge = judge_of(task)
         ridge = SHRINK[0] * min(task.n_features, SHRINK[1]) if self.ridge is None else self.ridge
         regress = Regressions.of(near, ridge)
-        found = [
-            Climb(self, task, near, regress, judge, directions).run(labels)
-            for labels, directions in self._starts(task, base, near)
-        ]
-        return min(found, key=lambda pair: pair[1])[0]
+        first = Climb(self, task, near, regress, judge, False)
+        found = [replace(first, directions=by).run(labels) for labels, by in self._starts(task, base, near)]
+        best, error = min(found, key=lambda pair: pair[1])
+        sharper = replace(first, settings=replace(self, decay=LESS * self.decay), directions=best.gate.unit)
+        again, last = sharper.run(best.gate(near.rows).argmax(axis=1))
+        return again if last < error else best
 
     def _starts(self, task: Task, base: Near, near: Near) -> Iterator[tuple[Any, bool]]:
         """Groups to start from, and whether the gate looks at directions alone."""
@@ -86,15 +91,17 @@ class Mixture:
         leaf = max(min(20, len(base) // (2 * task.k)), 2)
         if n is None:
             n = int(np.clip(WORK / (near.rows.shape[0] * near.rows.shape[1] * task.k), *STARTS))
-        for start in range(n):
-            if start % 4 == 2:
+        for number in range(n):
+            if self.start is not None:
+                labels = checked_labels(self.start(near.rows, task.k), len(near), task.k)
+            elif number % 4 == 2:
                 bent = near.rows if issparse(near.rows) else np.tanh(near.rows / 1.5)
                 labels = KMeans(task.k, random_state=int(rng.integers(2**31)), n_init=2).fit_predict(bent)
-            elif start != 1:  # the second start is the first one with another gate
-                noise = 0.3 if start else 0.0
+            elif number != 1:  # the second start is the first one with another gate
+                noise = 0.3 if number else 0.0
                 tree = Grower(base, min(task.n_features, 8), min_leaf=leaf, noise=noise, rng=rng).grow(task.k)
                 labels = tree.assigned(near.rows)
-            yield labels, start % 2 == 1
+            yield labels, number % 2 == 1
 
 
 def judge_of(task: Task) -> Judge:
@@ -107,7 +114,7 @@ def judge_of(task: Task) -> Judge:
 
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """One start: explanations and regions in turns."""
+    """One run from given groups: explanations and regions in turns."""
 
     settings: Mixture
     task: Task
@@ -172,3 +179,14 @@ def largest(slopes: Floats, n: int) -> Bools:
     mask = np.zeros(slopes.shape, bool)
     np.put_along_axis(mask, np.argsort(-np.abs(slopes), axis=1, kind="stable")[:, :n], True, axis=1)
     return mask
+
+
+def checked_labels(labels: Any, n: int, k: int) -> Any:
+    """Groups that a caller's function gives."""
+    found = np.asarray(labels)
+    if found.shape != (n,) or not np.isin(found, np.arange(k)).all():
+        raise InputError(
+            f"start must give each of {n} instances a group from 0 to {k - 1}; it gave {found.dtype} values of "
+            f"shape {found.shape}"
+        )
+    return found.astype(np.intp)
