@@ -1,0 +1,1 @@
+"""From many explanations to few."""
