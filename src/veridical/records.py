@@ -22,6 +22,7 @@ VERSION = "0.1.0"
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
+Ints: TypeAlias = npt.NDArray[np.int64]
 Kernel: TypeAlias = Callable[[Floats], Floats]  # distances (n,) to proximities (n,), 1 at distance 0
 Predict: TypeAlias = Callable[[Any], Any]  # a batch of inputs to one answer each
 
@@ -485,6 +486,47 @@ class Grouping(Record):
         from veridical.render.group_html import grouping_fragment
 
         return grouping_fragment(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Concept(Record):
+    """Parts of many instances that are alike, so that they count as one."""
+
+    name: str  # "dark green, smooth, lower left"
+    members: Ints  # (m, 2): row number of the explanation, position of the part in it
+    typical: tuple[int, int]  # the member that is nearest to the middle of all
+    view: View | None = None  # of the explanation that the typical member is in
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pick(Record):
+    """A few explanations that cover together what the model uses (SP-LIME, Algorithm 2).
+
+    The importance of a part is the root of the sum, over all explanations, of the size of its weight; coverage is
+    the importance of all parts that some chosen explanation gives weight. It is absolute: ``share`` is
+    coverage over ``total``. Where explanations are of several targets, a part counts for each target apart.
+    """
+
+    chosen: Ints  # (b,) row numbers, in the order of the pick
+    coverage: Floats  # (b,) after each pick
+    importance: Floats  # (p,) of each part
+    total: float  # of the importance of all parts
+    names: tuple[str, ...]  # (p,) of the parts, each once; with the target where there are several
+    parts: tuple[Part, ...]  # (p,) the parts themselves
+    targets: tuple[int | str, ...]  # (p,) the target that the part counts for
+    weights: Any  # (b, p) CSR, signed: what the chosen explanations say
+    chosen_targets: tuple[int | str, ...]  # (b,)
+    n: int  # explanations there were to pick from
+    random: Floats  # (b, 2) mean and standard deviation of the coverage that as many random rows reach
+    concepts: tuple[Concept, ...] = ()  # where parts were matched by likeness
+    notes: tuple[str, ...] = ()
+    second: Pick | None = None  # of pick_for_two: the same rows, as the second model's explanations see them
+
+    @property
+    def share(self) -> Floats:
+        """Coverage after each pick, as a share of all there is to cover."""
+        found: Floats = self.coverage / (self.total or 1.0)
+        return found
 
 
 class Method(Protocol):

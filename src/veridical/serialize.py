@@ -138,7 +138,7 @@ def _kind(head: Any, name: str) -> str:
 
 
 @contextmanager
-def _reading(name: str) -> Iterator[None]:
+def reading(name: str) -> Iterator[None]:
     """Whatever a broken file makes a decoder raise, the user hears that the file is broken."""
     try:
         yield
@@ -257,7 +257,7 @@ def _body(e: Explanation) -> dict[str, Any]:
 
 
 def _read_json(stream: BinaryIO, name: str) -> Saved:
-    with _reading(name):
+    with reading(name):
         document = json.loads(stream.read().decode())
         kind, pool = _kind(document, name), _Pool()
         if kind == "verdict":
@@ -327,14 +327,33 @@ def _array(column: Any, kind: Any, pa: Any) -> Any:
 
 def _read_parquet(stream: BinaryIO, name: str) -> Saved:
     parquet = require("pyarrow.parquet", extra="parquet")
-    with _reading(name):
+    with reading(name):
         file = parquet.ParquetFile(stream, page_checksum_verification=True)
-        written = file.schema_arrow.metadata or {}
-        head = {key: written.get(key.encode(), b"").decode() for key in ("veridical", "schema", "version")}
-        kind, pool, made = _kind(head, name), _Pool(), list[Explanation]()
+        kind, pool, made = _kind(_parquet_head(file), name), _Pool(), list[Explanation]()
         for group in range(file.num_row_groups):
             made += _from_table(file.read_row_group(group), pool)
         return _record(kind, made)
+
+
+def _parquet_head(file: Any) -> dict[str, str]:
+    written = file.schema_arrow.metadata or {}
+    return {key: written.get(key.encode(), b"").decode() for key in ("veridical", "schema", "version")}
+
+
+def columns_of(path: Path, names: Sequence[str], n_rows: int) -> Iterator[Any]:
+    """Some columns of a Parquet file of many explanations, at most ``n_rows`` rows of a row group at a time.
+
+    A column that files of an older schema do not have is left out.
+    """
+    parquet = require("pyarrow.parquet", extra="parquet")
+    with path.open("rb") as stream, reading(path.name):
+        file = parquet.ParquetFile(stream, page_checksum_verification=True, buffer_size=2**20)
+        kind = _kind(_parquet_head(file), path.name)
+        if kind != "explanations":
+            raise InputError(f"{path.name!r} holds one {kind}, and many explanations were wanted")
+        known = [name for name in names if name in file.schema_arrow.names]
+        for group in range(file.num_row_groups):
+            yield from file.iter_batches(n_rows, row_groups=[group], columns=known)
 
 
 def _from_table(table: Any, pool: _Pool) -> Iterator[Explanation]:
