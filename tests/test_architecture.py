@@ -45,6 +45,10 @@ DOORS = {
     ("records", "Explanations.save", "serialize"),
     ("records", "Explanations.__repr__", "render"),
     ("records", "Explanations._repr_html_", "render"),
+    ("records", "Membership.__repr__", "render"),
+    ("records", "Membership._repr_html_", "render"),
+    ("records", "Grouping.__repr__", "render"),
+    ("records", "Grouping._repr_html_", "render"),
     ("serialize", "_write_page", "render"),
     ("serialize", "_write_figure", "render"),
 }

@@ -372,9 +372,9 @@ class Explanations(Record):
         return overview(self)
 
     def _repr_html_(self) -> str:
-        from veridical.render.html import list_fragment
+        from veridical.render.html import fragment
 
-        return list_fragment(self)
+        return fragment(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -405,9 +405,9 @@ class Membership(Record):
         return membership_picture(self)
 
     def _repr_html_(self) -> str:
-        from veridical.render.group_html import membership_fragment
+        from veridical.render.html import fragment
 
-        return membership_fragment(self)
+        return fragment(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -483,9 +483,9 @@ class Grouping(Record):
         return grouping_picture(self)
 
     def _repr_html_(self) -> str:
-        from veridical.render.group_html import grouping_fragment
+        from veridical.render.html import fragment
 
-        return grouping_fragment(self)
+        return fragment(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,13 +7,15 @@ a page brings its own, light and dark.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
-from veridical.records import Explanation, Explanations
+from veridical.records import Explanation, Explanations, Grouping, Membership
 from veridical.render.canvas import letter
+from veridical.render.cards import belonging, groups
 from veridical.render.marks import Marks, keyed, marks_of
 from veridical.render.markup import NONE, escape, minus, tag
-from veridical.render.style import PAGE_STYLE, STYLE, VIEW_STYLE
+from veridical.render.style import PAGE_STYLE, STYLE, SUMMARY_STYLE, VIEW_STYLE
 from veridical.render.tables import bar, facts, judgment, legend, notes, row, table, weights_table
 from veridical.render.views import drawing
 from veridical.render.words import (
@@ -29,6 +31,8 @@ from veridical.render.words import (
     unmeasured_words,
 )
 
+Shown: TypeAlias = Explanation | Explanations | Grouping | Membership
+
 MOST_PARTS = 20  # drawn in one explanation
 MOST_NOTES = 6
 MOST_ITEMS = 12  # drawn in one list
@@ -37,17 +41,13 @@ MOST_VIEWS = 3  # of a list that show their instance; pictures and sounds are la
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
 
 
-def fragment(explanation: Explanation) -> str:
-    """One explanation, to be shown inside another page such as a notebook."""
-    return _alone(_explanation(explanation))
+def fragment(shown: Shown) -> str:
+    """One record, to be shown inside another page such as a notebook."""
+    inner = _drawn(shown)
+    return f'<div class="vd"><style>{_style(inner)}</style>{inner}</div>'
 
 
-def list_fragment(explanations: Explanations) -> str:
-    """Many explanations: what they have in common first, then each to unfold."""
-    return _alone(_explanations(explanations))
-
-
-def page(title: str, sections: Sequence[tuple[str, Explanation | Explanations]], lead: str = "") -> str:
+def page(title: str, sections: Sequence[tuple[str, Shown]], lead: str = "") -> str:
     """A whole page that stands alone, with a heading for every section that has one."""
     body = "".join(_section(heading, shown) for heading, shown in sections)
     lead_line = f'<p class="lead">{escape(lead, 2000)}</p>' if lead else ""
@@ -63,19 +63,25 @@ def page(title: str, sections: Sequence[tuple[str, Explanation | Explanations]],
     )
 
 
-def _alone(inner: str) -> str:
-    return f'<div class="vd"><style>{_style(inner)}</style>{inner}</div>'
-
-
 def _style(inner: str) -> str:
-    """The style of views only where there is one."""
-    return STYLE + VIEW_STYLE if 'class="vd-view"' in inner else STYLE
+    """The style of views and of summaries only where there is one."""
+    views = VIEW_STYLE if 'class="vd-view"' in inner else ""
+    return STYLE + views + (SUMMARY_STYLE if 'class="vd-summary"' in inner else "")
 
 
-def _section(heading: str, shown: Explanation | Explanations) -> str:
-    inner = _explanations(shown) if isinstance(shown, Explanations) else _explanation(shown)
+def _section(heading: str, shown: Shown) -> str:
     title = f"<h2>{escape(heading)}</h2>" if heading else ""
-    return f'\n<section>{title}<div class="vd">{inner}</div></section>'
+    return f'\n<section>{title}<div class="vd">{_drawn(shown)}</div></section>'
+
+
+def _drawn(shown: Shown) -> str:
+    kinds: dict[type, Callable[[Any], str]] = {
+        Explanation: _explanation,
+        Explanations: _explanations,
+        Grouping: groups,
+        Membership: belonging,
+    }
+    return kinds[type(shown)](shown)
 
 
 def _explanation(e: Explanation, most: int = MOST_PARTS, with_view: bool = True) -> str:

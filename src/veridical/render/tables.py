@@ -10,6 +10,7 @@ from veridical.render.markup import NONE, Markup, escape, minus, tag
 from veridical.render.words import Weighed, decimals, measured, plain
 
 Span = tuple[float, float]  # the ends of an axis; zero lies between them
+Scale = tuple[Span, Callable[[float], str]]  # an axis, and how to write the numbers on it
 
 SIGNS = (("--vd-up", "right: raises the output"), ("--vd-down", "left: lowers it"))
 
@@ -26,7 +27,7 @@ def weights_table(
     e: Weighed,
     chosen: Sequence[int],
     key: Callable[[int], Markup] = lambda part: NONE,
-    scale: tuple[Span, Callable[[float], str]] | None = None,
+    scale: Scale | None = None,
 ) -> Markup:
     """The chosen parts as bars with whiskers; several tables can share a scale."""
     span, show = scale or scale_of(e, chosen)
@@ -41,7 +42,7 @@ def weights_table(
     return table(("Part", "Effect on the output", "Weight", "95 % interval"), rows)
 
 
-def scale_of(e: Weighed, chosen: Sequence[int]) -> tuple[Span, Callable[[float], str]]:
+def scale_of(e: Weighed, chosen: Sequence[int]) -> Scale:
     """The axis holds zero, every bar, and every interval that is not absurdly long; and how to write numbers."""
     weights = [float(e.weights[j]) for j in chosen]
     limit = 2 * max((abs(w) for w in weights), default=0.0)
@@ -79,7 +80,7 @@ def bar(value: float, ends: Span | None, span: Span, label: str) -> Markup:
     """One bar from zero, with a whisker where the interval is finite."""
 
     def at(place: float) -> float:
-        share = (place - span[0]) / (span[1] - span[0])
+        share = (place - span[0]) / ((span[1] - span[0]) or 1.0)
         return round(400 * min(max(share, 0.0), 1.0), 1)
 
     left, right = sorted((at(0.0), at(value)))

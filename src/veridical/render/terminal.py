@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TypeVar
 
@@ -102,11 +102,10 @@ def _chart(e: Explanation, chosen: Sequence[int], width: int, marks: Marks | Non
     return chart(names, e.weights[list(chosen)], ranges(e, chosen), width)
 
 
-def ranges(e: Weighed, chosen: Sequence[int], show: Callable[[float], str] | None = None) -> list[str]:
+def ranges(e: Weighed, chosen: Sequence[int]) -> list[str]:
     """The 95 % intervals of the chosen parts."""
-    write, known = show or decimals(e.weights[list(chosen)]), measured(e)
-    ends = e.intervals
-    return [f"[{write(ends[j, 0])}, {write(ends[j, 1])}]" if known[j] else "not measured" for j in chosen]
+    show, known, ends = decimals(e.weights[list(chosen)]), measured(e), e.intervals
+    return [f"[{show(ends[j, 0])}, {show(ends[j, 1])}]" if known[j] else "not measured" for j in chosen]
 
 
 def chart(
@@ -115,10 +114,9 @@ def chart(
     last: Sequence[str],
     width: int,
     heads: tuple[str, str] = ("weight", "95 % interval"),
-    like: Floats | None = None,
 ) -> list[str]:
-    """One line a part: name, bar around a common zero, number, and a last column; on the scale of ``like``."""
-    show, longest = decimals(values if like is None else like), _size(values if like is None else like)
+    """One line a part: name, bar around a common zero, number, and a last column."""
+    show, longest = decimals(values), float(np.abs(values).max()) or 1.0
     numbers = [show(value) for value in values]
     digits = max(len(heads[0]), *map(len, numbers))
     taken = digits + max(map(cells, (heads[1], *last))) + 8
@@ -126,15 +124,10 @@ def chart(
     half = max((width - taken - cells(shown[0]) - 1) // 2, 4)
     lines = [f"  {'':{cells(shown[0]) + 2 * half + 3}}  {heads[0]:>{digits}}  {heads[1]}"]
     for name, value, written, beside in zip(shown, values, numbers, last, strict=True):
-        bar = solid(abs(value) / longest * half)
+        bar = solid(abs(value) / longest * half) if value else ""
         left, right = (bar[::-1].replace("▌", "▐"), "") if value < 0 else ("", bar)
         lines.append(f"  {name}  {left:>{half}}│{right:<{half}}  {written:>{digits}}  {beside}")
     return lines
-
-
-def _size(values: Floats) -> float:
-    """The largest size; never zero."""
-    return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
 def solid(length: float) -> str:
