@@ -258,7 +258,7 @@ class Verdict:
         return self.sentence
 
     def to_frame(self) -> pd.DataFrame:
-        from veridical.serialize import verdict_frame
+        from veridical.frames import verdict_frame
 
         return verdict_frame(self)
 
@@ -311,7 +311,7 @@ class Explanation(Record):
         return [(self.parts[j].name, float(self.weights[j])) for j in order if self.weights[j] != 0]
 
     def to_frame(self) -> pd.DataFrame:
-        from veridical.serialize import frame
+        from veridical.frames import frame
 
         return frame([self])
 
@@ -357,7 +357,7 @@ class Explanations(Record):
 
     def to_frame(self) -> pd.DataFrame:
         """One line a part, with the number of the row it belongs to."""
-        from veridical.serialize import frame
+        from veridical.frames import frame
 
         return frame(self.items)
 
@@ -477,6 +477,18 @@ class Grouping(Record):
             self.regions[group],
         )
 
+    def to_frame(self) -> pd.DataFrame:
+        """One line a group and feature."""
+        from veridical.frames import grouping_frame
+
+        return grouping_frame(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write a page that ends in .html; to use the groups again, pickle them."""
+        from veridical.serialize import save
+
+        save(self, path)
+
     def __repr__(self) -> str:
         from veridical.render.groups import grouping_picture
 
@@ -527,6 +539,27 @@ class Pick(Record):
         """Coverage after each pick, as a share of all there is to cover."""
         found: Floats = self.coverage / (self.total or 1.0)
         return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line a chosen row and each part that it gives weight."""
+        from veridical.frames import pick_frame
+
+        return pick_frame(self)
+
+    def save(self, path: str | Path) -> None:
+        from veridical.serialize import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        from veridical.render.picks import pick_picture
+
+        return pick_picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import fragment
+
+        return fragment(self)
 
 
 class Method(Protocol):

@@ -24,6 +24,7 @@ from veridical.render.groups import (
 )
 from veridical.render.markup import NONE, Markup, escape, join, minus, tag
 from veridical.render.tables import (
+    EFFECT,
     Scale,
     bar,
     facts,
@@ -35,7 +36,7 @@ from veridical.render.tables import (
     table,
     weights_table,
 )
-from veridical.render.words import decimals, fidelity_words, number, percent, plain
+from veridical.render.words import count, decimals, fidelity_words, number, percent, plain
 
 MOST_GROUPS, MOST_PARTS, MOST_NOTES = 24, 12, 6
 WHISKER = "├─┤ 95 % interval of the sampling error"
@@ -49,10 +50,10 @@ def groups(g: Grouping) -> Markup:
     scale = scale_of(whole, range(len(whole.weights)))
     cards = [_card(g, group, line, scale) for group, line in zip(shown, drawn, strict=False)]
     left, empty = len(shown) - len(drawn), empty_words(g)
-    lines = [f"And {left:,} smaller groups, not drawn."] if left > 0 else []
+    lines = [f"And {count(left, 'smaller group')}, not drawn."] if left > 0 else []
     lines += [empty[0].upper() + empty[1:] + "."] if empty else []
     lines += g.notes[:MOST_NOTES]
-    lines += [f"And {len(g.notes) - MOST_NOTES} more notes."] if len(g.notes) > MOST_NOTES else []
+    lines += [f"And {count(len(g.notes) - MOST_NOTES, 'more note')}."] if len(g.notes) > MOST_NOTES else []
     said = (
         tag("h3", {}, escape("Target "), tag("bdi", {}, escape(g.target, 80))),
         tag("span", {}, escape(headline(g))),
@@ -65,7 +66,7 @@ def groups(g: Grouping) -> Markup:
         _facts(g),
         notes(lines),
         tag("div", {"class": "vd-cards"}, *cards) if cards else NONE,
-        legend(WHISKER, "all groups on one scale", NUMBERS) if cards else NONE,
+        legend(*EFFECT, WHISKER, "all groups on one scale", NUMBERS) if cards else NONE,
     )
 
 
@@ -95,7 +96,7 @@ def _card(g: Grouping, group: int, line: Line, scale: Scale) -> Markup:
         weights_table(line, chosen, scale=scale) if chosen else tag("p", {}, escape("No feature has any weight."))
     )
     left = len(line.parts) - len(chosen)
-    more = f"And {left:,} smaller parts. " if left > 0 else ""
+    more = f"And {count(left, 'smaller part')}. " if left > 0 else ""
     words = own_words(fidelity)
     foot = f"{more}Intercept {minus(number(float(g.intercepts[group])))}; {words}."
     return tag(
@@ -138,7 +139,8 @@ def _reasons(m: Membership) -> Markup:
         label = f"{plain(m.parts[j].name, 40)}, value {value}: speaks {side} the group, score {minus(show(score))}"
         rows.append(row(m.parts[j].name, bar(score, None, span, label), (minus(show(score)), value)))
     title = tag("h4", {}, escape("Why it belongs there"))
-    return join(title, table(("Feature", "Left: against the group. Right: for it", "Score", "Value"), rows))
+    key = legend("right: speaks for the group", "left: against it")
+    return join(title, table(("Feature", "Why this group", "Score", "Value"), rows), key)
 
 
 def _effects(m: Membership) -> Markup:
@@ -146,7 +148,7 @@ def _effects(m: Membership) -> Markup:
     shown = used[:MOST_PARTS]
     rest = float(effects[used[MOST_PARTS:]].sum()) if len(used) > MOST_PARTS else 0.0
     entries = [(m.parts[j].name, float(effects[j]), product(m, j)) for j in shown]
-    entries += [(f"{len(used) - MOST_PARTS:,} smaller parts", rest, "")] if len(used) > MOST_PARTS else []
+    entries += [(count(len(used) - MOST_PARTS, "smaller part"), rest, "")] if len(used) > MOST_PARTS else []
     finite = [value for _, value, _ in entries if math.isfinite(value)]
     show, span = decimals(finite), (min(0.0, *finite, 0.0), max(0.0, *finite, 0.0))
     rows = []
@@ -156,4 +158,6 @@ def _effects(m: Membership) -> Markup:
     rows.append(row("Intercept", NONE, (minus(number(m.intercept)), "")))
     rows.append(row("What the explanation predicts", NONE, (minus(number(m.prediction)), "the sum")))
     title = tag("h4", {}, escape("What its explanation predicts, and how"))
-    return join(title, table(("Feature", "Effect on the output", "Effect", "Weight × value"), rows), legend())
+    return join(
+        title, table(("Feature", "Effect on the output", "Effect", "Weight × value"), rows), legend(*EFFECT)
+    )

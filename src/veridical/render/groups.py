@@ -11,7 +11,7 @@ import numpy as np
 
 from veridical.records import Floats, Grouping, Membership, Part
 from veridical.render.terminal import chart, ranges, wrap
-from veridical.render.words import decimals, fidelity_words, number, percent, plain
+from veridical.render.words import count, decimals, fidelity_words, number, percent, plain
 
 MOST_GROUPS, MOST_PARTS = 10, 8  # in a terminal
 MOST_REASONS = 5
@@ -52,13 +52,13 @@ def together(lines: Sequence[Line]) -> Line:
 def headline(grouping: Grouping) -> str:
     """How many groups of how many instances."""
     n = int(grouping.sizes.sum())
-    return f"{_count(grouping.k, 'group')} of {_count(n, 'instance')}"
+    return f"{count(grouping.k, 'group')} of {count(n, 'instance')}"
 
 
 def size_words(grouping: Grouping, group: int) -> str:
     """How many instances belong to a group, and which share of all they are."""
     n = int(grouping.sizes[group])
-    return f"{_count(n, 'instance')}, {percent(n / max(int(grouping.sizes.sum()), 1))}"
+    return f"{count(n, 'instance')}, {percent(n / max(int(grouping.sizes.sum()), 1))}"
 
 
 def own_words(fidelity: float) -> str:
@@ -104,7 +104,7 @@ def grouping_picture(grouping: Grouping, width: int = 80) -> str:
     for group, line, bars in zip(shown, drawn, charts, strict=True):
         lines += ["", *_group(g, group, len(line.parts), bars)]
     left = len(held(g)) - len(shown)
-    lines += ["", *([f"and {_count(left, 'smaller group')}"] if left else []), NUMBERS]
+    lines += ["", *([f"and {count(left, 'smaller group')}"] if left else []), NUMBERS]
     return "\n".join(chain.from_iterable(wrap(line, width) for line in lines))
 
 
@@ -123,7 +123,7 @@ def _charts(drawn: Sequence[Line], width: int) -> list[list[str]]:
 def _group(g: Grouping, group: int, n_parts: int, bars: Sequence[str]) -> list[str]:
     """One group: where it lies, how well its explanation does, and what that is."""
     left = n_parts - MOST_PARTS
-    more = f"and {_count(left, 'smaller part')}, " if left > 0 else "" if bars else "no feature has any weight, "
+    more = f"and {count(left, 'smaller part')}, " if left > 0 else "" if bars else "no feature has any weight, "
     return [
         f"group {group}: {size_words(g, group)}",
         f"where {plain(g.regions[group].sentence, 600)}",
@@ -198,7 +198,7 @@ def membership_picture(membership: Membership, width: int = 80) -> str:
         lines += chart(names, effects[shown], [product(m, j) for j in shown], wide, ("effect", "weight × value"))
     rest = float(effects[used[MOST_PARTS:]].sum()) if len(used) > MOST_PARTS else 0.0
     more = (
-        f" + {number(rest)} of {_count(len(used) - MOST_PARTS, 'smaller part')}" if len(used) > MOST_PARTS else ""
+        f" + {number(rest)} of {count(len(used) - MOST_PARTS, 'smaller part')}" if len(used) > MOST_PARTS else ""
     )
     sums = f"{number(m.intercept)} (intercept) + {number(float(effects[shown].sum()))} (above){more}"
     lines.append(f"{sums} = {number(m.prediction)}".replace("+ -", "- "))
@@ -208,7 +208,3 @@ def membership_picture(membership: Membership, width: int = 80) -> str:
 def product(m: Membership, j: int) -> str:
     """How an effect is made."""
     return f"{m.weights[j]:.3g} × {value_words(m.parts[j], float(m.values[j]))}"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from veridical.records import Explanation, Explanations, Grouping, Membership
+from veridical.records import Explanation, Explanations, Grouping, Membership, Pick
 from veridical.render.canvas import letter
 from veridical.render.cards import belonging, groups
 from veridical.render.marks import Marks, keyed, marks_of
 from veridical.render.markup import NONE, escape, minus, tag
+from veridical.render.matrix import picked
 from veridical.render.style import PAGE_STYLE, STYLE, SUMMARY_STYLE, VIEW_STYLE
-from veridical.render.tables import bar, facts, judgment, legend, notes, row, table, weights_table
+from veridical.render.tables import EFFECT, bar, facts, judgment, legend, notes, row, table, weights_table
 from veridical.render.views import drawing
 from veridical.render.words import (
     Digest,
@@ -31,7 +32,7 @@ from veridical.render.words import (
     unmeasured_words,
 )
 
-Shown: TypeAlias = Explanation | Explanations | Grouping | Membership
+Shown: TypeAlias = Explanation | Explanations | Grouping | Membership | Pick
 
 MOST_PARTS = 20  # drawn in one explanation
 MOST_NOTES = 6
@@ -80,6 +81,7 @@ def _drawn(shown: Shown) -> str:
         Explanations: _explanations,
         Grouping: groups,
         Membership: belonging,
+        Pick: picked,
     }
     return kinds[type(shown)](shown)
 
@@ -100,7 +102,7 @@ def _explanation(e: Explanation, most: int = MOST_PARTS, with_view: bool = True)
 
 def _chart(e: Explanation, chosen: Sequence[int], marks: Marks | None) -> str:
     drawn = weights_table(e, chosen, lambda j: letter(marks, j) if marks else NONE)
-    return drawn + legend("├─┤ 95 % interval of the sampling error")
+    return drawn + legend(*EFFECT, "├─┤ 95 % interval of the sampling error")
 
 
 def _facts(e: Explanation) -> str:

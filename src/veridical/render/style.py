@@ -162,6 +162,23 @@ margin:0 0 .35em}
 .vd .vd-card .vd-b{grid-column:1/4;grid-row:2}
 .vd .vd-card svg{height:22px}
 .vd .vd-foot{margin:auto 0 0;padding:.6em 0 0;border-top:1px solid var(--vd-line);font-size:.84em;opacity:.85}
+.vd .vd-matrix{margin:1.6em 0 0}
+.vd .vd-matrix col.vd-cn{width:9.5em}.vd .vd-matrix col.vd-ci{width:6.8em}
+.vd .vd-matrix tbody th{padding:0 1em 0 0}
+.vd .vd-matrix svg{height:34px}
+.vd .vd-letters{display:flex;margin:.3em 0 0;opacity:1}
+.vd .vd-letters b{flex:1 1 0;min-width:0;font-size:1.05em;font-weight:650;text-align:center;overflow-wrap:normal}
+.vd .vd-letter{display:inline-block;min-width:1.6em;font-weight:650}
+.vd .vd-grid{stroke:var(--vd-line);stroke-width:.7;fill:none}
+.vd .vd-new{fill-opacity:.2}
+.vd .vd-size{fill:currentColor;fill-opacity:.55}
+.vd .vd-key+table{margin-top:1.6em}
+.vd .vd-notes+.vd-say{margin-top:2.4em}
+@media(max-width:620px){.vd .vd-matrix thead{display:block}
+.vd .vd-matrix tr{display:grid;grid-template-columns:1fr auto 6.5em;align-items:baseline}
+.vd .vd-matrix thead th:nth-child(2){grid-column:1/4;grid-row:2}
+.vd .vd-matrix .vd-b{grid-column:1/4;grid-row:2}.vd .vd-matrix .vd-i{grid-column:auto;grid-row:auto}
+.vd .vd-matrix svg{height:30px}}
 @media(max-width:620px){.vd .vd-card{padding:.8em .9em}.vd .vd-card .vd-i{grid-column:auto;grid-row:auto}}
 @media print{.vd .vd-card{break-inside:avoid}}
 """

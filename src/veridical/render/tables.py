@@ -12,7 +12,8 @@ from veridical.render.words import Weighed, decimals, measured, plain
 Span = tuple[float, float]  # the ends of an axis; zero lies between them
 Scale = tuple[Span, Callable[[float], str]]  # an axis, and how to write the numbers on it
 
-SIGNS = (("--vd-up", "right: raises the output"), ("--vd-down", "left: lowers it"))
+COLORS = ("--vd-up", "--vd-down")
+EFFECT = ("right: raises the output", "left: lowers it")
 
 
 def judgment(verdict: Verdict) -> Markup:
@@ -50,11 +51,15 @@ def scale_of(e: Weighed, chosen: Sequence[int]) -> Scale:
     return (min(0.0, *weights, *ends, 0.0), max(0.0, *weights, *ends, 0.0)), decimals(weights)
 
 
-def table(heads: tuple[str, str, str, str], rows: Sequence[Markup], kind: str = "") -> Markup:
-    """A table whose second column is drawn, so that bars and numbers stay side by side."""
+def table(heads: tuple[str, str, str, str], rows: Sequence[Markup], kind: str = "", over: Markup = NONE) -> Markup:
+    """A table whose second column is drawn, so that bars and numbers stay side by side; ``over`` heads that."""
     columns = (tag("col", {"class": name} if name else {}) for name in ("vd-cn", "", "vd-cw", "vd-ci"))
     classes: tuple[dict[str, object], ...] = ({}, {}, {"class": "vd-w"}, {"class": "vd-i"})
-    titles = (tag("th", {"scope": "col", **c}, escape(head)) for head, c in zip(heads, classes, strict=True))
+    below = (NONE, over, NONE, NONE)
+    titles = (
+        tag("th", {"scope": "col", **c}, escape(head), more)
+        for head, c, more in zip(heads, classes, below, strict=True)
+    )
     return tag(
         "table",
         {"class": kind} if kind else {},
@@ -76,8 +81,8 @@ def row(name: str, drawn: Markup, numbers: tuple[str, str], key: Markup = NONE) 
     )
 
 
-def bar(value: float, ends: Span | None, span: Span, label: str) -> Markup:
-    """One bar from zero, with a whisker where the interval is finite."""
+def bar(value: float, ends: Span | None, span: Span, label: str, kind: str = "") -> Markup:
+    """One bar from zero, with a whisker where the interval is finite; its kind is its sign, if none is given."""
 
     def at(place: float) -> float:
         share = (place - span[0]) / ((span[1] - span[0]) or 1.0)
@@ -85,7 +90,7 @@ def bar(value: float, ends: Span | None, span: Span, label: str) -> Markup:
 
     left, right = sorted((at(0.0), at(value)))
     box = {"x": left, "y": 8, "width": f"{right - left:.1f}", "height": 16}
-    shapes = [tag("rect", {"class": "vd-up" if value > 0 else "vd-down", **box})]
+    shapes = [tag("rect", {"class": kind or ("vd-up" if value > 0 else "vd-down"), **box})]
     shapes.append(tag("path", {"class": "vd-axis", "d": f"M{at(0.0)} 0V32"}))
     if ends:
         low, high = at(ends[0]), at(ends[1])
@@ -94,10 +99,11 @@ def bar(value: float, ends: Span | None, span: Span, label: str) -> Markup:
     return tag("svg", told, *shapes)
 
 
-def legend(*words: str) -> Markup:
+def legend(up: str, down: str, *words: str) -> Markup:
     """What the two sides of a bar mean; then more words."""
     swatches = (
-        tag("span", {}, tag("i", {"style": f"background:var({color})"}), escape(say)) for color, say in SIGNS
+        tag("span", {}, tag("i", {"style": f"background:var({color})"}), escape(say))
+        for color, say in zip(COLORS, (up, down), strict=True)
     )
     return tag("p", {"class": "vd-key"}, *swatches, *(tag("span", {}, escape(say)) for say in words))
 

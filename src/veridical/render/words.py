@@ -58,6 +58,11 @@ def number(value: float) -> str:
     return f"{value:.4g}" if math.isfinite(value) else "unknown"
 
 
+def count(n: int, what: str) -> str:
+    """So many of something."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 def percent(share: float) -> str:
     """A share as a whole percentage that is 0 or 100 only when it is exactly so."""
     if not math.isfinite(share):
