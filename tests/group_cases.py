@@ -172,7 +172,9 @@ def pick_of_nothing() -> Pick:
     """Rows were picked, but no part has any weight."""
     p = pick()
     zero = np.zeros(5)
-    return replace(p, importance=zero, total=0.0, coverage=np.zeros(2), weights=p.weights * 0, random=np.zeros((2, 2)))
+    return replace(
+        p, importance=zero, total=0.0, coverage=np.zeros(2), weights=p.weights * 0, random=np.zeros((2, 2))
+    )
 
 
 def pick_of_many(b: int = 60, n_parts: int = 400) -> Pick:

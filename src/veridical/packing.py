@@ -161,6 +161,7 @@ def unpack_pick(body: Mapping[str, Any]) -> Pick:
     shape, arrays = (len(chosen), len(parts)), body["weights"]
     rows = (_floats(arrays["data"]), *(_whole(arrays[key]).astype(np.int32) for key in ("indices", "indptr")))
     weights = csr_matrix(rows, shape=shape)
+    weights.check_format(full_check=True)
     for array in (weights.data, weights.indices, weights.indptr):
         array.flags.writeable = False
     found = Pick(

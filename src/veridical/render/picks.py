@@ -65,7 +65,8 @@ def pick_sentence(p: Pick) -> str:
 def chance_words(p: Pick, step: int) -> str:
     """What as many random rows cover, with the standard deviation."""
     mean, spread = p.random[step] / (p.total or 1.0)
-    return f"{percent(float(mean))} ± {round(100 * float(spread))}"
+    known = f" ± {round(100 * float(spread))}" if np.isfinite(spread) else ""
+    return f"{percent(float(mean))}{known}"
 
 
 def target_words(p: Pick) -> str:

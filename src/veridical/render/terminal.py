@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -20,6 +19,7 @@ from veridical.render.words import (
     decimals,
     digest,
     evidence,
+    fit,
     measured,
     number,
     percent,
@@ -144,10 +144,20 @@ def column(names: Sequence[str], limit: int) -> list[str]:
 
 
 def wrap(line: str, width: int) -> list[str]:
-    """Lines of at most ``width``; one that begins with two spaces is set already."""
-    if line.startswith("  ") or len(line) <= width:
+    """Lines of at most ``width`` columns; one that begins with two spaces is set already."""
+    if line.startswith("  ") or cells(line) <= width:
         return [line.rstrip()]
-    return textwrap.wrap(line, width, subsequent_indent="    ", break_on_hyphens=False)
+    lines = [""]
+    for word in line.split():
+        indent = "    " if len(lines) > 1 else ""
+        if lines[-1].strip() and cells(lines[-1]) + 1 + cells(word) > width:
+            lines.append("    ")
+            indent = "    "
+        lines[-1] += word if lines[-1] in ("", indent) else f" {word}"
+        while cells(lines[-1]) > width:  # a word longer than a line
+            head = fit(lines[-1], width)
+            lines[-1:] = [head, "    " + lines[-1][len(head) :]]
+    return lines
 
 
 def _watched() -> bool:
