@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import pickle
 import re
@@ -187,6 +188,7 @@ def test_groups_say_how_good_they_are() -> None:
     page, text = Reader(html.fragment(g)), flat(repr(g))
     for words in ("mpg", "91 %", "1.176", "0.9743", "9,710", "Believe it", g.verdict.sentence, *g.notes):
         assert words in page.texts
+    assert "the error if the best group of each instance were known" in page.texts
     assert text.startswith("target mpg: 3 groups of 200 instances believe it: 3 explanations account for 91 %")
     for words in ("R² 0.91, error 1.176", "0.9743 if the best group", f"note: {g.notes[0]}", "intercept -3.5"):
         assert words in text
@@ -401,6 +403,20 @@ def test_long_picks_are_cut_and_counted() -> None:
     assert re.search(r"and 388 parts with \d\d % of the importance", text)
 
 
+def test_concepts_of_pictures_show_a_typical_region() -> None:
+    p = with_concepts()
+    page = Reader(html.fragment(p))
+    (thumb,) = page.all("svg", "vd-thumb")
+    assert thumb["aria-label"] == "a typical region, from row 4"
+    assert thumb["viewbox"] == "0 0 2 1"  # the region alone, not the whole picture
+    (image,) = page.all("image")
+    content = base64.b64decode(image["href"].removeprefix("data:image/png;base64,"))
+    assert content.startswith(b"\x89PNG")
+    assert set(page.tags) <= TAGS | {"image"}
+    other = replace(p.concepts[0], typical=(4, 9))  # a part that the view does not show
+    assert not Reader(html.fragment(replace(p, concepts=(other,)))).all("image")
+
+
 @pytest.mark.parametrize("case", [cases.pick_of_none, cases.pick_of_nothing])
 def test_without_anything_to_show_there_is_a_sentence(case: Any) -> None:
     page = Reader(html.fragment(case()))
@@ -439,9 +455,13 @@ def test_frames_of_picks() -> None:
 
 
 def with_concepts() -> Pick:
-    view = View("picture", {"pixels": np.zeros((1, 2, 2, 3), np.uint8), "labels": np.zeros((1, 2, 2), np.int64)})
-    concepts = (Concept("dark, <b>left", np.array([[0, 1], [4, 2]]), (4, 2), view),
-                Concept("bright", np.empty((0, 2), np.int64), (0, 0), None))  # fmt: skip
+    """A region at the bottom of a picture, and a concept that nothing shows."""
+    labels = np.array([[[0, 0], [2, 2]]])
+    view = View("picture", {"pixels": np.full((1, 2, 2, 3), 7, np.uint8), "labels": labels})
+    concepts = (
+        Concept("b", np.array([[0, 1], [4, 2]]), (4, 2), view),
+        Concept("dark, <b>left", np.empty((0, 2), np.int64), (0, 0), None),
+    )
     odd = np.array([[2.5, np.nan], [np.inf, 0.1 + 0.2]])
     return replace(cases.pick(), concepts=concepts, random=odd, targets=("1", 1, "b", 0, "名"))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from veridical.records import Pick
-from veridical.render.markup import Markup, escape, join, minus, tag
+from veridical.render.markup import NONE, Markup, data_uri, escape, join, minus, tag
 from veridical.render.picks import (
     Matrix,
     chance_words,
@@ -16,11 +18,13 @@ from veridical.render.picks import (
     row_name,
     target_words,
 )
+from veridical.render.pixels import png, shrink
 from veridical.render.tables import bar, facts, legend, notes, row, table
 from veridical.render.words import count, decimals, percent, plain
 
 MOST_ROWS, MOST_COLUMNS, MOST_NOTES = 40, 24, 6
 CELL, HEIGHT = 10, 32  # of a cell, in units of the drawing
+THUMB = 72  # pixels of a region, at most, each way
 TOLD = 5  # parts that the text alternative of a row names
 
 
@@ -96,9 +100,29 @@ def _parts(p: Pick, m: Matrix) -> Markup:
     for letter, j, value in zip(m.letters, m.columns, values, strict=True):
         number, first = show(value)[1:], first_words(p, m, int(j))
         label = f"{letter} {plain(p.names[j], 60)}: importance {number}, shown first {first}"
-        key = tag("b", {"class": "vd-letter"}, escape(letter))
+        key = join(tag("b", {"class": "vd-letter"}, escape(letter)), _typical(p, int(j)))
         rows.append(row(p.names[j], bar(value, None, (0.0, values[0]), label, "vd-size"), (number, first), key))
     return table(("Part", "Importance over all rows", "Importance", "Shown first"), rows)
+
+
+def _typical(p: Pick, j: int) -> Markup:
+    """Of a concept in pictures: its most typical region, what is around it faded."""
+    concept = next((c for c in p.concepts if c.name == p.parts[j].name), None)
+    view = concept.view if concept is not None else None
+    if concept is None or view is None or view.kind != "picture":
+        return NONE
+    masks = np.asarray(view.data["labels"]) == concept.typical[1]
+    frame = int(masks.sum(axis=(1, 2)).argmax())
+    mask, pixels = masks[frame], np.asarray(view.data["pixels"])[frame]
+    if not mask.any():
+        return NONE
+    box = tuple(slice(at.min(), at.max() + 1) for at in np.nonzero(mask))
+    crop = np.where(mask[box][..., None], pixels[box], 255 - (255 - pixels[box]) // 5)
+    h, w = (min(n, THUMB) for n in crop.shape[:2])
+    content = png(shrink(crop.astype(np.uint8), h, w))
+    told = {"role": "img", "aria-label": f"a typical region, from row {concept.typical[0]}"}
+    image = tag("image", {"width": w, "height": h, "href": data_uri("image/png", content)})
+    return tag("svg", {"class": "vd-thumb", **told, "viewBox": f"0 0 {w} {h}"}, image)
 
 
 def _lines(p: Pick, m: Matrix) -> list[str]:

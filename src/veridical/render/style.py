@@ -169,6 +169,8 @@ margin:0 0 .35em}
 .vd .vd-letters{display:flex;margin:.3em 0 0;opacity:1}
 .vd .vd-letters b{flex:1 1 0;min-width:0;font-size:1.05em;font-weight:650;text-align:center;overflow-wrap:normal}
 .vd .vd-letter{display:inline-block;min-width:1.6em;font-weight:650}
+.vd svg.vd-thumb{display:inline-block;width:40px;height:40px;margin:0 .7em 0 .2em;vertical-align:middle;
+image-rendering:pixelated}
 .vd .vd-grid{stroke:var(--vd-line);stroke-width:.7;fill:none}
 .vd .vd-new{fill-opacity:.2}
 .vd .vd-size{fill:currentColor;fill-opacity:.55}
