@@ -147,6 +147,18 @@ def test_the_terminal_is_80_columns_wide(case: Any) -> None:
     assert len(sections) <= 2  # all groups to one scale; a membership has two charts
 
 
+@pytest.mark.parametrize(
+    "text", ["名前 " * 16, "名" * 200, "a" * 200, "word " * 60, "note: " + "名" * 37, "a " + "b" * 50]
+)
+def test_lines_are_wrapped_by_columns(text: str) -> None:
+    lines = terminal.wrap(text.strip(), 50)
+    assert max(map(terminal.cells, lines)) <= 50
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert len(lines) > 1
+    assert terminal.wrap("  " + "a" * 99, 50) == ["  " + "a" * 99]  # set already
+
+
 def test_pages_are_light_and_dark_and_stand_alone() -> None:
     for case in (cases.cars, cases.pick):
         markup = html.page("t", [("", case())])
@@ -309,6 +321,17 @@ def test_effects_that_are_not_drawn_still_add_up() -> None:
     assert float(first) + float(a + above) + float(b + rest) == pytest.approx(float(total), rel=2e-3)
     assert float(total) == pytest.approx(m.prediction, rel=1e-3)
     assert "288 smaller parts" in Reader(html.fragment(m)).texts
+
+
+def test_no_effect_is_no_bar() -> None:
+    m = replace(cases.member(values=(0.0, 1.5, 0.0, 0.0)), reasons=np.zeros(4))
+    drawn = {line.split()[0]: "█" in line or "▌" in line for line in repr(m).splitlines() if "│" in line}
+    assert drawn == {"model-year": True, "weight": False}
+    widths = [float(known["width"]) for known in Reader(html.fragment(m)).all("rect")]
+    assert widths == [400.0, 0.0]
+    still = replace(cases.member(values=(0.0,)), reasons=np.zeros(4))
+    assert {known["width"] for known in Reader(html.fragment(still)).all("rect")} == {"0.0"}
+    assert "█" not in repr(still)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def bar(value: float, ends: Span | None, span: Span, label: str, kind: str = "")
         return round(400 * min(max(share, 0.0), 1.0), 1)
 
     left, right = sorted((at(0.0), at(value)))
-    box = {"x": left, "y": 8, "width": f"{right - left:.1f}", "height": 16}
+    box = {"x": left, "y": 8, "width": f"{abs(right - left):.1f}", "height": 16}
     shapes = [tag("rect", {"class": kind or ("vd-up" if value > 0 else "vd-down"), **box})]
     shapes.append(tag("path", {"class": "vd-axis", "d": f"M{at(0.0)} 0V32"}))
     if ends:
