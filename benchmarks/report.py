@@ -12,7 +12,7 @@ from tables import FOLDER, table
 
 README = Path(__file__).parent / "README.md"
 FRONT = Path(__file__).parents[1] / "README.md"
-ORDER = ("calls", "coverage", "overhead", "clock", "compositing", "batch", "memory", "imports")
+ORDER = ("calls", "coverage", "overhead", "clock", "compositing", "batch", "pick", "memory", "imports")
 FAMILIES = ("", "-text", "-images", "-networks")
 
 

@@ -83,7 +83,7 @@ def test_markup_is_ours_alone(case: Any) -> None:
     e = case()
     shown = Explanations((e, made.mushroom()))
     whole = html.page(made.HOSTILE[0], [(made.HOSTILE[1], e), ("", shown)], made.HOSTILE[2])
-    for markup in (html.fragment(e), html.list_fragment(shown), whole):
+    for markup in (html.fragment(e), html.fragment(shown), whole):
         page = Reader(markup)
         assert set(page.tags) <= KNOWN
         assert not [name for _, name, _ in page.attributes if name.startswith("on") or name in {"src", "href"}]
@@ -174,13 +174,13 @@ def test_without_weights_there_is_only_the_verdict(case: Any) -> None:
 
 
 def test_lists_draw_the_first_and_count_the_rest() -> None:
-    page = Reader(html.list_fragment(made.many(50)))
+    page = Reader(html.fragment(made.many(50)))
     assert page.tags["details"] == 12
     assert "And 38 more, not drawn here." in page.texts
     assert "80 %" in page.texts
     assert page.text.index("median held-out R²") < page.text.index("Row 0")
-    assert Reader(html.list_fragment(made.many(12))).text.count("more, not drawn") == 0
-    assert Reader(html.list_fragment(Explanations(()))).tags["details"] == 0
+    assert Reader(html.fragment(made.many(12))).text.count("more, not drawn") == 0
+    assert Reader(html.fragment(Explanations(()))).tags["details"] == 0
     e = made.mushroom()
     weights, intervals = np.tile(e.weights, 5), np.tile(e.intervals, (5, 1))
     long = replace(e, parts=e.parts * 5, weights=weights, intervals=intervals, notes=("a",) * 9)
@@ -192,7 +192,7 @@ def test_lists_draw_the_first_and_count_the_rest() -> None:
 def test_records_open_these_doors() -> None:
     e, several = made.mushroom(), made.many(3)
     assert e._repr_html_() == html.fragment(e)
-    assert several._repr_html_() == html.list_fragment(several)
+    assert several._repr_html_() == html.fragment(several)
     assert repr(e) == terminal.picture(e)
     assert repr(several) == terminal.overview(several)
 

@@ -22,8 +22,9 @@ from hypothesis import strategies as st
 
 import explanations as made
 from veridical.errors import InputError, MissingPackage
+from veridical.frames import frame, verdict_frame
 from veridical.records import Explanation, Explanations, Part, Verdict
-from veridical.serialize import ROWS, frame, load, save, verdict_frame
+from veridical.serialize import ROWS, load, save
 
 pytest.importorskip("pyarrow")
 
@@ -275,7 +276,7 @@ def test_flipped_bits_in_parquet_never_pass_as_something_else(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"veridical": "pick"}, "not written by veridical"),
+        ({"veridical": "table"}, "not written by veridical"),
         ({"schema": 3, "version": "9.9"}, r"schema 3, written by veridical 9\.9.*upgrade"),
         ({"schema": "x"}, "damaged"),
         ({"items": []}, "damaged"),

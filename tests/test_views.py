@@ -233,7 +233,7 @@ def test_a_bomb_does_not_unfold(tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", cases.CASES)
 def test_markup_is_ours_alone(case: Any) -> None:
     e = case()
-    for markup in (html.fragment(e), html.page("t", [("", e)]), html.list_fragment(Explanations((e, e)))):
+    for markup in (html.fragment(e), html.page("t", [("", e)]), html.fragment(Explanations((e, e)))):
         page = Reader(markup)
         assert {name for name, _ in page.found} <= TAGS
         for _, known in page.found:
@@ -362,7 +362,7 @@ def test_frames_become_a_strip_of_those_that_tell_most() -> None:
 
 
 def test_only_the_first_of_a_list_show_their_instance() -> None:
-    page = Reader(html.list_fragment(Explanations((cases.text(),) * 8)))
+    page = Reader(html.fragment(Explanations((cases.text(),) * 8)))
     assert len(page.of_class("vd-view")) == 3
     assert len(page.all("details")) == 8
 

@@ -1,6 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import explain, explain_many, group, rerun
+from veridical.api import explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
 from veridical.attribute.lime import Lime
@@ -9,7 +9,17 @@ from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
 from veridical.masks import Gaussian
 from veridical.records import VERSION as __version__
-from veridical.records import Explanation, Explanations, Grouping, Membership, Neighborhood, Part, Region, Verdict
+from veridical.records import (
+    Explanation,
+    Explanations,
+    Grouping,
+    Membership,
+    Neighborhood,
+    Part,
+    Pick,
+    Region,
+    Verdict,
+)
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.fields import Fields
 from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
@@ -21,6 +31,7 @@ from veridical.represent.series import Bands, ChangePoints, Windows
 from veridical.represent.sounds import Slices, Stems, Tiles
 from veridical.represent.words import Sentences, Words
 from veridical.serialize import load
+from veridical.summarize.concepts import Concepts
 from veridical.summarize.gime import Gime
 from veridical.summarize.mixture import Mixture
 
@@ -28,6 +39,7 @@ __all__ = [
     "Bands",
     "Blur",
     "ChangePoints",
+    "Concepts",
     "Constant",
     "Continuous",
     "Deciles",
@@ -56,6 +68,7 @@ __all__ = [
     "Noise",
     "Part",
     "PartMean",
+    "Pick",
     "Quantiles",
     "Quartiles",
     "Quickshift",
@@ -82,5 +95,8 @@ __all__ = [
     "highest_weights",
     "lasso_path",
     "load",
+    "pick",
+    "pick_at_random",
+    "pick_for_two",
     "rerun",
 ]

@@ -1,6 +1,7 @@
 """Values as strict JSON and back, bit for bit: what JSON does not know gets a tag.
 
 A View has its own pair of functions: its arrays need tags that a recipe in an older file may use as names.
+A Pick is lists of numbers and texts.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_matrix
 
 from veridical.errors import InputError
-from veridical.records import View
+from veridical.records import Concept, Part, Pick, Verdict, View
 
 STRICT = json.JSONEncoder(allow_nan=False)
 TAGS = frozenset({"float", "tuple", "timestamp", "mapping"})
@@ -124,3 +126,91 @@ def _array(value: Mapping[str, Any]) -> Any:
     if len(content) != size:
         raise ValueError(f"{size} bytes were wanted for an array")
     return np.frombuffer(content, dtype).reshape(shape) if size else np.empty(shape, dtype)
+
+
+def judgment(v: Verdict) -> dict[str, Any]:
+    """A Verdict as plain values."""
+    numbers = {"observed": float(v.observed), "expected": float(v.expected)}
+    return {"passed": bool(v.passed), **numbers, "sentence": v.sentence}
+
+
+def pack_pick(p: Pick) -> dict[str, Any]:
+    """A Pick as strict JSON: its matrix by the rules of CSR."""
+    return {
+        **{key: _numbers(getattr(p, key)) for key in ("chosen", "coverage", "importance", "random")},
+        "total": finite(float(p.total)),
+        "n": int(p.n),
+        "names": list(p.names),
+        "parts": [[part.name, part.column, part.relation, pack(part.value)] for part in p.parts],
+        "targets": pack(list(p.targets)),
+        "chosen_targets": pack(list(p.chosen_targets)),
+        "weights": {key: _numbers(getattr(p.weights, key)) for key in ("data", "indices", "indptr")},
+        "concepts": [
+            {"name": c.name, "members": c.members.tolist(), "typical": list(c.typical), "view": pack_view(c.view)}
+            for c in p.concepts
+        ],
+        "notes": list(p.notes),
+        "second": None if p.second is None else pack_pick(p.second),
+    }
+
+
+def unpack_pick(body: Mapping[str, Any]) -> Pick:
+    """The inverse of ``pack_pick``."""
+    parts = tuple(Part(*map(_text, entry[:3]), unpack(entry[3])) for entry in body["parts"])  # type: ignore[call-arg]
+    chosen, importance = _whole(body["chosen"]), _floats(body["importance"])
+    shape, arrays = (len(chosen), len(parts)), body["weights"]
+    rows = (_floats(arrays["data"]), *(_whole(arrays[key]).astype(np.int32) for key in ("indices", "indptr")))
+    weights = csr_matrix(rows, shape=shape)
+    weights.check_format(full_check=True)
+    for array in (weights.data, weights.indices, weights.indptr):
+        array.flags.writeable = False
+    found = Pick(
+        chosen,
+        _floats(body["coverage"]),
+        importance,
+        float(body["total"]),
+        tuple(map(_text, body["names"])),
+        parts,
+        tuple(unpack(body["targets"])),
+        weights,
+        tuple(unpack(body["chosen_targets"])),
+        int(body["n"]),
+        _floats(body["random"]).reshape(-1, 2),
+        tuple(map(_concept, body["concepts"])),
+        tuple(map(_text, body["notes"])),
+        None if body["second"] is None else unpack_pick(body["second"]),
+    )
+    by_row, by_part = (
+        (found.coverage, found.random, found.chosen_targets),
+        (importance, found.names, found.targets),
+    )
+    if {len(a) for a in by_row} != {shape[0]} or {len(a) for a in by_part} != {shape[1]}:
+        raise ValueError(f"{shape[0]} rows and {shape[1]} parts, but lists of other lengths")
+    return found
+
+
+def _concept(body: Mapping[str, Any]) -> Concept:
+    view = unpack_view(body["view"])
+    if not isinstance(view, View | None):
+        raise TypeError(f"a view was wanted, {type(view).__name__} came")
+    row, part = body["typical"]
+    return Concept(_text(body["name"]), _whole(body["members"]).reshape(-1, 2), (int(row), int(part)), view)
+
+
+def _numbers(array: Any) -> list[Any]:
+    """An array as lists of what JSON can write."""
+    return [_numbers(v) if isinstance(v, list) else finite(v) for v in np.asarray(array).tolist()]
+
+
+def _floats(values: Any) -> Any:
+    return np.array(values, dtype=np.float64)
+
+
+def _whole(values: Any) -> Any:
+    return np.array(values, dtype=np.int64)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text was wanted, {value!r} came")
+    return value

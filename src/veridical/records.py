@@ -22,6 +22,7 @@ VERSION = "0.1.0"
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
+Ints: TypeAlias = npt.NDArray[np.int64]
 Kernel: TypeAlias = Callable[[Floats], Floats]  # distances (n,) to proximities (n,), 1 at distance 0
 Predict: TypeAlias = Callable[[Any], Any]  # a batch of inputs to one answer each
 
@@ -257,7 +258,7 @@ class Verdict:
         return self.sentence
 
     def to_frame(self) -> pd.DataFrame:
-        from veridical.serialize import verdict_frame
+        from veridical.frames import verdict_frame
 
         return verdict_frame(self)
 
@@ -310,7 +311,7 @@ class Explanation(Record):
         return [(self.parts[j].name, float(self.weights[j])) for j in order if self.weights[j] != 0]
 
     def to_frame(self) -> pd.DataFrame:
-        from veridical.serialize import frame
+        from veridical.frames import frame
 
         return frame([self])
 
@@ -356,7 +357,7 @@ class Explanations(Record):
 
     def to_frame(self) -> pd.DataFrame:
         """One line a part, with the number of the row it belongs to."""
-        from veridical.serialize import frame
+        from veridical.frames import frame
 
         return frame(self.items)
 
@@ -371,9 +372,9 @@ class Explanations(Record):
         return overview(self)
 
     def _repr_html_(self) -> str:
-        from veridical.render.html import list_fragment
+        from veridical.render.html import fragment
 
-        return list_fragment(self)
+        return fragment(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -404,9 +405,9 @@ class Membership(Record):
         return membership_picture(self)
 
     def _repr_html_(self) -> str:
-        from veridical.render.group_html import membership_fragment
+        from veridical.render.html import fragment
 
-        return membership_fragment(self)
+        return fragment(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -476,15 +477,89 @@ class Grouping(Record):
             self.regions[group],
         )
 
+    def to_frame(self) -> pd.DataFrame:
+        """One line a group and feature."""
+        from veridical.frames import grouping_frame
+
+        return grouping_frame(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write a page that ends in .html; to use the groups again, pickle them."""
+        from veridical.serialize import save
+
+        save(self, path)
+
     def __repr__(self) -> str:
         from veridical.render.groups import grouping_picture
 
         return grouping_picture(self)
 
     def _repr_html_(self) -> str:
-        from veridical.render.group_html import grouping_fragment
+        from veridical.render.html import fragment
 
-        return grouping_fragment(self)
+        return fragment(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Concept(Record):
+    """Parts of many instances that are alike, so that they count as one."""
+
+    name: str  # "dark green, smooth, lower left"
+    members: Ints  # (m, 2): row number of the explanation, position of the part in it
+    typical: tuple[int, int]  # the member that is nearest to the middle of all
+    view: View | None = None  # of the explanation that the typical member is in
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pick(Record):
+    """A few explanations that cover together what the model uses (SP-LIME, Algorithm 2).
+
+    The importance of a part is the root of the sum, over all explanations, of the size of its weight; coverage is
+    the importance of all parts that some chosen explanation gives weight. It is absolute: ``share`` is
+    coverage over ``total``. Where explanations are of several targets, a part counts for each target apart.
+    """
+
+    chosen: Ints  # (b,) row numbers, in the order of the pick
+    coverage: Floats  # (b,) after each pick
+    importance: Floats  # (p,) of each part
+    total: float  # of the importance of all parts
+    names: tuple[str, ...]  # (p,) of the parts, each once; with the target where there are several
+    parts: tuple[Part, ...]  # (p,) the parts themselves
+    targets: tuple[int | str, ...]  # (p,) the target that the part counts for
+    weights: Any  # (b, p) CSR, signed: what the chosen explanations say
+    chosen_targets: tuple[int | str, ...]  # (b,)
+    n: int  # explanations there were to pick from
+    random: Floats  # (b, 2) mean and standard deviation of the coverage that as many random rows reach
+    concepts: tuple[Concept, ...] = ()  # where parts were matched by likeness
+    notes: tuple[str, ...] = ()
+    second: Pick | None = None  # of pick_for_two: the same rows, as the second model's explanations see them
+
+    @property
+    def share(self) -> Floats:
+        """Coverage after each pick, as a share of all there is to cover."""
+        found: Floats = self.coverage / (self.total or 1.0)
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line a chosen row and each part that it gives weight."""
+        from veridical.frames import pick_frame
+
+        return pick_frame(self)
+
+    def save(self, path: str | Path) -> None:
+        from veridical.serialize import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        from veridical.render.picks import pick_picture
+
+        return pick_picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import fragment
+
+        return fragment(self)
 
 
 class Method(Protocol):

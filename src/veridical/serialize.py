@@ -1,4 +1,4 @@
-"""Records to data frames and files, and back: one versioned schema for JSON and Parquet.
+"""Records to files, and back: one versioned schema for JSON and Parquet.
 
 What was saved is what is loaded: floats bit for bit, and names that repeat are one object.
 """
@@ -17,69 +17,68 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from veridical.errors import InputError, require
-from veridical.packing import STRICT, encode, finite, pack, pack_view, unpack, unpack_view
-from veridical.records import VERSION, Explanation, Explanations, Part, Verdict, View
+from veridical.packing import (
+    STRICT,
+    encode,
+    finite,
+    judgment,
+    pack,
+    pack_pick,
+    pack_view,
+    unpack,
+    unpack_pick,
+    unpack_view,
+)
+from veridical.records import VERSION, Explanation, Explanations, Grouping, Part, Pick, Verdict, View
 
-Saved: TypeAlias = Explanation | Explanations | Verdict
+Loaded: TypeAlias = Explanation | Explanations | Verdict | Pick
+Saved: TypeAlias = Loaded | Grouping
+Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
 SCHEMA = 2  # 2 added the view; raised when an older version could not read the file the same way
 ROWS = 4096  # explanations a Parquet row group
-KINDS: dict[type, str] = {Explanation: "explanation", Explanations: "explanations", Verdict: "verdict"}
+KINDS: dict[type, str] = {
+    Explanation: "explanation",
+    Explanations: "explanations",
+    Verdict: "verdict",
+    Pick: "pick",
+    Grouping: "grouping",
+}
 NUMBERS = ("intercept", "prediction", "local_prediction", "fidelity", "effective_size", "top_probability")
 TEXTS = {"names": "name", "columns": "column", "relations": "relation"}  # of the parts
 ARRAYS = ("weights", "low", "high")  # lists of numbers, one entry a part
 
 
-def frame(items: Sequence[Explanation]) -> pd.DataFrame:
-    """One line a part, with the number of the explanation it belongs to."""
-    counts = np.array([len(e.parts) for e in items], dtype=np.int64)
-    parts = list(chain.from_iterable(e.parts for e in items))
-    intervals = np.concatenate([np.empty((0, 2)), *(e.intervals for e in items)])
-    targets = pd.Series([e.target for e in items], dtype=None if items else object)
-    numbers = ("prediction", "local_prediction", "fidelity")
-    calls = np.array([e.n_calls for e in items], dtype=np.int64)
-    return pd.DataFrame(
-        {
-            "row": np.repeat(np.arange(len(items)), counts),
-            "target": targets.repeat(counts.tolist()).array,
-            "part": [p.name for p in parts],
-            "column": [p.column for p in parts],
-            "relation": [p.relation for p in parts],
-            "weight": np.concatenate([np.empty(0), *(e.weights for e in items)]),
-            "low": intervals[:, 0],
-            "high": intervals[:, 1],
-            **{key: np.repeat([float(getattr(e, key)) for e in items], counts) for key in numbers},
-            "n_calls": np.repeat(calls, counts),
-        }
-    )
-
-
-def verdict_frame(verdict: Verdict) -> pd.DataFrame:
-    """The verdict as one line."""
-    return pd.DataFrame([_judgment(verdict)])
-
-
 def save(record: Saved, path: str | Path) -> None:
     """Write a record; the suffix says how. The file appears whole or not at all."""
-    target, kind = Path(path), KINDS[type(record)]
-    writers: dict[str, Callable[[Any, BinaryIO], None]] = {".json": _write_json}
-    if not isinstance(record, Verdict):
-        writers |= {".parquet": _write_parquet, ".html": _write_page}
-    if isinstance(record, Explanation):
-        writers |= {f".{form}": partial(_write_figure, form) for form in ("png", "svg", "pdf")}
+    target, kind, writers = Path(path), KINDS[type(record)], _writers(type(record))
     write = writers.get(target.suffix.lower())
     if write is None:
-        raise InputError(f"cannot save {kind} as {target.name!r}: the name must end in {', '.join(writers)}")
+        hint = "; to use it again, pickle it" if isinstance(record, Grouping) else ""
+        raise InputError(f"cannot save {kind} as {target.name!r}: the name must end in {', '.join(writers)}{hint}")
     if not target.parent.is_dir():
         raise InputError(f"cannot save {target.name!r}: there is no folder {str(target.parent)!r}; create it")
     with _replacing(target) as stream:
         write(record, stream)
 
 
-def load(path: str | Path) -> Saved:
+def _writers(kind: type) -> Writers:
+    """How records of a type are written, by suffix."""
+    figures = {f".{form}": partial(_write_figure, form) for form in ("png", "svg", "pdf")}
+    many: Writers = {".json": _write_json, ".parquet": _write_parquet, ".html": _write_page}
+    kinds: dict[type, Writers] = {
+        Verdict: {".json": _write_json},
+        Explanations: many,
+        Explanation: many | figures,
+        Pick: {".json": _write_json, ".html": _write_page},
+        Grouping: {".html": _write_page},
+    }
+    return kinds[kind]
+
+
+def load(path: str | Path) -> Loaded:
     """Read back what ``save`` wrote as .json or .parquet."""
     source, readers = Path(path), {".json": _read_json, ".parquet": _read_parquet}
     read = readers.get(source.suffix.lower())
@@ -102,7 +101,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
 
 
-def _write_page(record: Explanation | Explanations, stream: BinaryIO) -> None:
+def _write_page(record: Explanation | Explanations | Pick | Grouping, stream: BinaryIO) -> None:
     from veridical.render.html import page
 
     stream.write(page(KINDS[type(record)].capitalize(), [("", record)]).encode())
@@ -138,7 +137,7 @@ def _kind(head: Any, name: str) -> str:
 
 
 @contextmanager
-def _reading(name: str) -> Iterator[None]:
+def reading(name: str) -> Iterator[None]:
     """Whatever a broken file makes a decoder raise, the user hears that the file is broken."""
     try:
         yield
@@ -155,11 +154,6 @@ def _record(kind: str, items: Sequence[Explanation]) -> Explanation | Explanatio
     return only
 
 
-def _judgment(v: Verdict) -> dict[str, Any]:
-    numbers = {"observed": float(v.observed), "expected": float(v.expected)}
-    return {"passed": bool(v.passed), **numbers, "sentence": v.sentence}
-
-
 def _facts(e: Explanation) -> dict[str, Any]:
     """All but parts and recipe; the verdict's fields stand among the others."""
     return {
@@ -167,7 +161,7 @@ def _facts(e: Explanation) -> dict[str, Any]:
         **{name: float(getattr(e, name)) for name in NUMBERS},
         "n_calls": int(e.n_calls),
         "top_k": int(e.top_k),
-        **_judgment(e.verdict),
+        **judgment(e.verdict),
         "unsettled": [list(group) for group in e.unsettled],
         "notes": list(e.notes),
         "path": list(e.path),
@@ -233,18 +227,22 @@ def _view(packed: Any) -> View | None:
     return view
 
 
-def _write_json(record: Saved, stream: BinaryIO) -> None:
+def _write_json(record: Loaded, stream: BinaryIO) -> None:
     """One line an item, so that a difference between two files can be read."""
     items = record.items if isinstance(record, Explanations) else (record,)
     stream.write(json.dumps(_head(record))[:-1].encode() + b', "items": [')
     for i, item in enumerate(items):
-        body = _judgment(item) if isinstance(item, Verdict) else _body(item)
+        body = _body(item)
         line = STRICT.encode({key: finite(value) for key, value in body.items()})
         stream.write((",\n" if i else "\n").encode() + line.encode())
     stream.write(b"\n]}\n")
 
 
-def _body(e: Explanation) -> dict[str, Any]:
+def _body(e: Explanation | Verdict | Pick) -> dict[str, Any]:
+    if isinstance(e, Pick):
+        return pack_pick(e)
+    if isinstance(e, Verdict):
+        return judgment(e)
     arrays = (e.weights, e.intervals[:, 0], e.intervals[:, 1])
     return {
         **_facts(e),
@@ -256,13 +254,13 @@ def _body(e: Explanation) -> dict[str, Any]:
     }
 
 
-def _read_json(stream: BinaryIO, name: str) -> Saved:
-    with _reading(name):
+def _read_json(stream: BinaryIO, name: str) -> Loaded:
+    with reading(name):
         document = json.loads(stream.read().decode())
         kind, pool = _kind(document, name), _Pool()
-        if kind == "verdict":
+        if kind in ("verdict", "pick"):
             (body,) = document["items"]
-            return pool.verdict(body)
+            return pool.verdict(body) if kind == "verdict" else unpack_pick(body)
         return _record(kind, [_from_body(body, pool) for body in document["items"]])
 
 
@@ -325,16 +323,35 @@ def _array(column: Any, kind: Any, pa: Any) -> Any:
         raise InputError("a text here is not valid Unicode: save as .json instead") from cause
 
 
-def _read_parquet(stream: BinaryIO, name: str) -> Saved:
+def _read_parquet(stream: BinaryIO, name: str) -> Loaded:
     parquet = require("pyarrow.parquet", extra="parquet")
-    with _reading(name):
+    with reading(name):
         file = parquet.ParquetFile(stream, page_checksum_verification=True)
-        written = file.schema_arrow.metadata or {}
-        head = {key: written.get(key.encode(), b"").decode() for key in ("veridical", "schema", "version")}
-        kind, pool, made = _kind(head, name), _Pool(), list[Explanation]()
+        kind, pool, made = _kind(_parquet_head(file), name), _Pool(), list[Explanation]()
         for group in range(file.num_row_groups):
             made += _from_table(file.read_row_group(group), pool)
         return _record(kind, made)
+
+
+def _parquet_head(file: Any) -> dict[str, str]:
+    written = file.schema_arrow.metadata or {}
+    return {key: written.get(key.encode(), b"").decode() for key in ("veridical", "schema", "version")}
+
+
+def columns_of(path: Path, names: Sequence[str], n_rows: int) -> Iterator[Any]:
+    """Some columns of a Parquet file of many explanations, at most ``n_rows`` rows of a row group at a time.
+
+    A column that files of an older schema do not have is left out.
+    """
+    parquet = require("pyarrow.parquet", extra="parquet")
+    with path.open("rb") as stream, reading(path.name):
+        file = parquet.ParquetFile(stream, page_checksum_verification=True, buffer_size=2**20)
+        kind = _kind(_parquet_head(file), path.name)
+        if kind != "explanations":
+            raise InputError(f"{path.name!r} holds one {kind}, and many explanations were wanted")
+        known = [name for name in names if name in file.schema_arrow.names]
+        for group in range(file.num_row_groups):
+            yield from file.iter_batches(n_rows, row_groups=[group], columns=known)
 
 
 def _from_table(table: Any, pool: _Pool) -> Iterator[Explanation]:

@@ -16,6 +16,7 @@ Markup = NewType("Markup", str)
 
 SPACES = frozenset("\t\n\u00ad\u200b\u2060\ufeff")  # harmless in a text, and part of how it is set
 VOID = frozenset({"image", "path", "rect", "use"})
+OPEN = frozenset({"col"})  # without an end
 NONE = Markup("")
 
 
@@ -34,6 +35,8 @@ def whole(text: str) -> Markup:
 def tag(name: str, attributes: Mapping[str, object], *inner: Markup) -> Markup:
     """An element; the values of its attributes are escaped, its content is markup already."""
     written = "".join(f' {key}="{escape(value, 10_000_000)}"' for key, value in attributes.items())
+    if name in OPEN:
+        return Markup(f"<{name}{written}>")
     return Markup(
         f"<{name}{written}/>" if name in VOID and not inner else f"<{name}{written}>{''.join(inner)}</{name}>"
     )

@@ -1,4 +1,4 @@
-"""The style sheets: one for every explanation, one for views, one for whole pages."""
+"""The style sheets: one for every record, one for views, one for groups and picks, one for whole pages."""
 
 STYLE = """
 .vd{--vd-up:#2f7fc1;--vd-down:#d9730d;--vd-yes:#0f8a6d;--vd-no:#cf3a63;--vd-line:rgba(128,128,128,.28);
@@ -142,6 +142,47 @@ rgba(var(--vd-down-rgb),calc(.4 + .6*var(--s)))}
 @media(max-width:620px){.vd .vd-plot>svg{height:100%}.vd .vd-text{padding:.7em .8em}}
 @media print{.vd .vd-text{max-height:none;overflow:visible}.vd audio{display:none}
 .vd .vd-players{display:none}.vd figure,.vd mark{break-inside:avoid}}
+"""
+SUMMARY_STYLE = """
+.vd h4{margin:1.5em 0 .6em;font-size:1.05em;font-weight:650;line-height:1.3}
+.vd .vd-lead{margin:0 0 .5em}
+.vd .vd-where{margin:0 0 .8em;font-size:.92em;line-height:1.45}
+.vd .vd-cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr));gap:1em;
+margin:1.4em 0 0}
+.vd .vd-card{display:flex;flex-direction:column;min-width:0;padding:1em 1.1em;border:1px solid var(--vd-line);
+border-radius:8px}
+.vd .vd-card header{display:flex;flex-wrap:wrap;align-items:baseline;justify-content:space-between;gap:0 1em;
+margin:0 0 .35em}
+.vd .vd-card h4{margin:0}
+.vd .vd-card header span{font-size:.9em;opacity:.8}
+.vd .vd-card thead,.vd .vd-card colgroup{display:none}
+.vd .vd-card table,.vd .vd-card tbody{display:block}
+.vd .vd-card tbody tr{display:grid;grid-template-columns:1fr auto 10.5em;align-items:baseline;padding:.3em 0 .15em}
+.vd .vd-card tbody th{padding:0 .6em 0 0}
+.vd .vd-card .vd-b{grid-column:1/4;grid-row:2}
+.vd .vd-card svg{height:22px}
+.vd .vd-foot{margin:auto 0 0;padding:.6em 0 0;border-top:1px solid var(--vd-line);font-size:.84em;opacity:.85}
+.vd .vd-matrix{margin:1.6em 0 0}
+.vd .vd-matrix col.vd-cn{width:9.5em}.vd .vd-matrix col.vd-ci{width:6.8em}
+.vd .vd-matrix tbody th{padding:0 1em 0 0}
+.vd .vd-matrix svg{height:34px}
+.vd .vd-letters{display:flex;margin:.3em 0 0;opacity:1}
+.vd .vd-letters b{flex:1 1 0;min-width:0;font-size:1.05em;font-weight:650;text-align:center;overflow-wrap:normal}
+.vd .vd-letter{display:inline-block;min-width:1.6em;font-weight:650}
+.vd svg.vd-thumb{display:inline-block;width:40px;height:40px;margin:0 .7em 0 .2em;vertical-align:middle;
+image-rendering:pixelated}
+.vd .vd-grid{stroke:var(--vd-line);stroke-width:.7;fill:none}
+.vd .vd-new{fill-opacity:.2}
+.vd .vd-size{fill:currentColor;fill-opacity:.55}
+.vd .vd-key+table{margin-top:1.6em}
+.vd .vd-notes+.vd-say{margin-top:2.4em}
+@media(max-width:620px){.vd .vd-matrix thead{display:block}
+.vd .vd-matrix tr{display:grid;grid-template-columns:1fr auto 6.5em;align-items:baseline}
+.vd .vd-matrix thead th:nth-child(2){grid-column:1/4;grid-row:2}
+.vd .vd-matrix .vd-b{grid-column:1/4;grid-row:2}.vd .vd-matrix .vd-i{grid-column:auto;grid-row:auto}
+.vd .vd-matrix svg{height:30px}}
+@media(max-width:620px){.vd .vd-card{padding:.8em .9em}.vd .vd-card .vd-i{grid-column:auto;grid-row:auto}}
+@media print{.vd .vd-card{break-inside:avoid}}
 """
 PAGE_STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1d2126}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -11,14 +10,16 @@ from typing import TypeVar
 
 import numpy as np
 
-from veridical.records import Explanation, Explanations
+from veridical.records import Explanation, Explanations, Floats
 from veridical.render.glyphs import glyphs
 from veridical.render.marks import Marks, keyed, marks_of
 from veridical.render.words import (
+    Weighed,
     cells,
     decimals,
     digest,
     evidence,
+    fit,
     measured,
     number,
     percent,
@@ -47,7 +48,7 @@ def picture(explanation: Explanation, k: int = 10, width: int = 80) -> str:
         lines += evidence(e)
     mark = "believe it" if e.verdict.passed else "read with care"
     lines += [f"{mark}: {plain(e.verdict.sentence, 1000)}", *(f"note: {plain(n, 500)}" for n in e.notes)]
-    return "\n".join(chain.from_iterable(_wrap(line, width) for line in lines))
+    return "\n".join(chain.from_iterable(wrap(line, width) for line in lines))
 
 
 def overview(explanations: Explanations) -> str:
@@ -65,10 +66,10 @@ def overview(explanations: Explanations) -> str:
     ]
     if d.top:
         show = decimals([mean for _, mean, _ in d.top])
-        names = _column([plain(name) for name, _, _ in d.top], 36)
+        names = column([plain(name) for name, _, _ in d.top], 36)
         lines += ["", "parts with the largest mean |weight|"]
         for name, (_, mean, count) in zip(names, d.top, strict=True):
-            bar = _solid(mean / d.top[0][1] * 12)
+            bar = solid(mean / d.top[0][1] * 12)
             lines.append(f"  {name}  {show(mean)[1:]}  {bar:<12}  in {count:,}")
     return "\n".join(lines)
 
@@ -96,42 +97,67 @@ def progress(iterable: Iterable[T], total: int | None = None) -> Iterator[T]:
 
 
 def _chart(e: Explanation, chosen: Sequence[int], width: int, marks: Marks | None) -> list[str]:
-    """One line a part: letter, name, bar around a common zero, weight, 95 % interval."""
-    show, ends, known = decimals(e.weights[list(chosen)]), e.intervals, measured(e)
-    weights = [show(e.weights[j]) for j in chosen]
-    ranges = [f"[{show(ends[j, 0])}, {show(ends[j, 1])}]" if known[j] else "not measured" for j in chosen]
-    digits = max(len("weight"), *map(len, weights))
-    taken = digits + max(len("95 % interval"), *map(len, ranges)) + 8
     letters = [f"{marks.letters[j]} " if marks else "" for j in chosen]
-    full = [letter + plain(e.parts[j].name) for letter, j in zip(letters, chosen, strict=True)]
-    names = _column(full, max((width - taken) * 3 // 5, 12))
-    half = max((width - taken - cells(names[0]) - 1) // 2, 4)
-    longest = float(np.abs(e.weights[list(chosen)]).max())
-    lines = [f"  {'':{cells(names[0]) + 2 * half + 3}}  {'weight':>{digits}}  95 % interval"]
-    for name, j, weight, interval in zip(names, chosen, weights, ranges, strict=True):
-        bar = _solid(abs(e.weights[j]) / longest * half)
-        left, right = (bar[::-1].replace("▌", "▐"), "") if e.weights[j] < 0 else ("", bar)
-        lines.append(f"  {name}  {left:>{half}}│{right:<{half}}  {weight:>{digits}}  {interval}")
+    names = [letter + plain(e.parts[j].name) for letter, j in zip(letters, chosen, strict=True)]
+    return chart(names, e.weights[list(chosen)], ranges(e, chosen), width)
+
+
+def ranges(e: Weighed, chosen: Sequence[int]) -> list[str]:
+    """The 95 % intervals of the chosen parts."""
+    show, known, ends = decimals(e.weights[list(chosen)]), measured(e), e.intervals
+    return [f"[{show(ends[j, 0])}, {show(ends[j, 1])}]" if known[j] else "not measured" for j in chosen]
+
+
+def chart(
+    names: Sequence[str],
+    values: Floats,
+    last: Sequence[str],
+    width: int,
+    heads: tuple[str, str] = ("weight", "95 % interval"),
+) -> list[str]:
+    """One line a part: name, bar around a common zero, number, and a last column."""
+    show, longest = decimals(values), float(np.abs(values).max()) or 1.0
+    numbers = [show(value) for value in values]
+    digits = max(len(heads[0]), *map(len, numbers))
+    taken = digits + max(map(cells, (heads[1], *last))) + 8
+    shown = column(names, max((width - taken) * 3 // 5, 12))
+    half = max((width - taken - cells(shown[0]) - 1) // 2, 4)
+    lines = [f"  {'':{cells(shown[0]) + 2 * half + 3}}  {heads[0]:>{digits}}  {heads[1]}"]
+    for name, value, written, beside in zip(shown, values, numbers, last, strict=True):
+        bar = solid(abs(value) / longest * half) if value else ""
+        left, right = (bar[::-1].replace("▌", "▐"), "") if value < 0 else ("", bar)
+        lines.append(f"  {name}  {left:>{half}}│{right:<{half}}  {written:>{digits}}  {beside}")
     return lines
 
 
-def _solid(length: float) -> str:
+def solid(length: float) -> str:
     """A bar of this many characters, to half a character; never nothing."""
     halves = max(round(2 * length), 1)
     return "█" * (halves // 2) + "▌" * (halves % 2)
 
 
-def _column(names: Sequence[str], limit: int) -> list[str]:
+def column(names: Sequence[str], limit: int) -> list[str]:
     """Names cut and padded to one width."""
     short = [shorten(name, limit) for name in names]
     widest = max(map(cells, short))
     return [name + " " * (widest - cells(name)) for name in short]
 
 
-def _wrap(line: str, width: int) -> list[str]:
-    if line.startswith("  ") or len(line) <= width:
+def wrap(line: str, width: int) -> list[str]:
+    """Lines of at most ``width`` columns; one that begins with two spaces is set already."""
+    if line.startswith("  ") or cells(line) <= width:
         return [line.rstrip()]
-    return textwrap.wrap(line, width, subsequent_indent="    ", break_on_hyphens=False)
+    lines = [""]
+    for word in line.split():
+        indent = "    " if len(lines) > 1 else ""
+        if lines[-1].strip() and cells(lines[-1]) + 1 + cells(word) > width:
+            lines.append("    ")
+            indent = "    "
+        lines[-1] += word if lines[-1] in ("", indent) else f" {word}"
+        while cells(lines[-1]) > width:  # a word longer than a line
+            head = fit(lines[-1], width)
+            lines[-1:] = [head, "    " + lines[-1][len(head) :]]
+    return lines
 
 
 def _watched() -> bool:

@@ -8,13 +8,31 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
-from veridical.records import Explanation, Explanations, Floats
+from veridical.records import Explanation, Explanations, Floats, Part
 
 JOINERS = frozenset("\u200c\u200d")  # invisible, but Persian and emoji cannot do without
+
+
+class Weighed(Protocol):
+    """Parts with weights: an explanation, or that of a group."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]: ...
+
+    @property
+    def weights(self) -> Floats:
+        """(d,)"""
+        ...
+
+    @property
+    def intervals(self) -> Floats:
+        """(d, 2)"""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +58,11 @@ def number(value: float) -> str:
     return f"{value:.4g}" if math.isfinite(value) else "unknown"
 
 
+def count(n: int, what: str) -> str:
+    """So many of something."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 def percent(share: float) -> str:
     """A share as a whole percentage that is 0 or 100 only when it is exactly so."""
     if not math.isfinite(share):
@@ -63,16 +86,16 @@ def decimals(values: Iterable[float]) -> Callable[[float], str]:
     return show
 
 
-def ranked(explanation: Explanation, k: int) -> list[int]:
+def ranked(weighed: Weighed, k: int) -> list[int]:
     """Where the k heaviest parts are; a weight of zero is never among them."""
-    size = np.abs(explanation.weights)
+    size = np.abs(weighed.weights)
     order = np.argsort(-size, kind="stable")
     return [int(j) for j in order if 0 < size[j] < math.inf][: max(k, 0)]
 
 
-def measured(explanation: Explanation) -> list[bool]:
+def measured(weighed: Weighed) -> list[bool]:
     """False where an interval is infinite: the samples say nothing about the part."""
-    finite = np.isfinite(explanation.intervals)
+    finite = np.isfinite(weighed.intervals)
     return [bool(low and high) for low, high in finite]
 
 

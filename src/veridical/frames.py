@@ -1,0 +1,80 @@
+"""Records as data frames, a line for each thing that has a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+
+from veridical.packing import judgment
+from veridical.records import Explanation, Grouping, Pick, Verdict
+
+
+def frame(items: Sequence[Explanation]) -> pd.DataFrame:
+    """One line a part, with the number of the explanation it belongs to."""
+    counts = np.array([len(e.parts) for e in items], dtype=np.int64)
+    parts = list(chain.from_iterable(e.parts for e in items))
+    intervals = np.concatenate([np.empty((0, 2)), *(e.intervals for e in items)])
+    targets = pd.Series([e.target for e in items], dtype=None if items else object)
+    numbers = ("prediction", "local_prediction", "fidelity")
+    calls = np.array([e.n_calls for e in items], dtype=np.int64)
+    return pd.DataFrame(
+        {
+            "row": np.repeat(np.arange(len(items)), counts),
+            "target": targets.repeat(counts.tolist()).array,
+            "part": [p.name for p in parts],
+            "column": [p.column for p in parts],
+            "relation": [p.relation for p in parts],
+            "weight": np.concatenate([np.empty(0), *(e.weights for e in items)]),
+            "low": intervals[:, 0],
+            "high": intervals[:, 1],
+            **{key: np.repeat([float(getattr(e, key)) for e in items], counts) for key in numbers},
+            "n_calls": np.repeat(calls, counts),
+        }
+    )
+
+
+def verdict_frame(verdict: Verdict) -> pd.DataFrame:
+    """The verdict as one line."""
+    return pd.DataFrame([judgment(verdict)])
+
+
+def grouping_frame(g: Grouping) -> pd.DataFrame:
+    """One line a group and feature, chosen or not."""
+    k, d = g.weights.shape
+    by_group = {"group": np.arange(k), "size": g.sizes, "fidelity": g.fidelities, "intercept": g.intercepts}
+    repeated = {key: np.repeat(values, d) for key, values in by_group.items()}
+    return pd.DataFrame(
+        {
+            "group": repeated.pop("group"),
+            "size": repeated.pop("size"),
+            "part": list(g.names) * k,
+            "weight": g.weights.ravel(),
+            "low": g.intervals[:, :, 0].ravel(),
+            "high": g.intervals[:, :, 1].ravel(),
+            "region": [region.sentence for region in g.regions for _ in range(d)],
+            **repeated,
+        }
+    )
+
+
+def pick_frame(p: Pick) -> pd.DataFrame:
+    """One line a chosen row and each part that it gives weight; of both models, where there are two."""
+    found = p.weights.tocoo()
+    step, part = found.row, found.col
+    own = pd.DataFrame(
+        {
+            "model": np.ones(len(step), dtype=np.int64),
+            "row": p.chosen[step],
+            "target": pd.Series([p.chosen_targets[t] for t in step], dtype=None if len(step) else object),
+            "part": [p.names[j] for j in part],
+            "weight": np.asarray(found.data, dtype=np.float64),
+            "importance": p.importance[part],
+            "coverage": p.coverage[step],
+        }
+    )
+    if p.second is None:
+        return own.drop(columns="model")
+    return pd.concat([own, pick_frame(p.second).assign(model=2)[own.columns]], ignore_index=True)

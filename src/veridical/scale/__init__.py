@@ -1,0 +1,1 @@
+"""Many, a few at a time."""

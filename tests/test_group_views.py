@@ -1,0 +1,603 @@
+"""Groups, memberships and picks: their pictures say what the records say, and what is saved is what is loaded."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import fields, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explanations as made
+import group_cases as cases
+import veridical as vd
+from veridical.errors import InputError
+from veridical.records import Concept, Grouping, Part, Pick, Record, View
+from veridical.render import html, terminal
+from veridical.render.cards import MOST_GROUPS
+from veridical.render.groups import held, line_of, value_words
+from veridical.render.matrix import MOST_COLUMNS, MOST_ROWS
+from veridical.render.picks import matrix_of, pick_sentence
+from veridical.serialize import load, save
+
+TAGS = {
+    "html", "head", "meta", "title", "style", "body", "main", "header", "footer", "section", "h1", "h2", "h3",
+    "h4", "div", "p", "span", "b", "bdi", "i", "strong", "small", "table", "colgroup", "col", "thead", "tbody",
+    "article", "tr", "th", "td", "svg", "rect", "path", "dl", "dt", "dd", "ul", "li",
+}  # fmt: skip
+GROUPINGS = (cases.cars, cases.emptied, cases.lone, cases.wide, cases.stranger)
+PICKS = (cases.pick, cases.pick_of_two, cases.pick_of_targets, cases.pick_of_none, cases.pick_of_nothing,
+         cases.pick_of_many, cases.pick_of_strangers)  # fmt: skip
+SHOWN = (*GROUPINGS, *PICKS, *(lambda case=case: cases.member(case()) for case in GROUPINGS))
+
+
+class Reader(HTMLParser):
+    """What a browser would see; unbalanced markup is an error."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[str] = []
+        self.feed(markup)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in {"meta", "col"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.texts)
+
+    def all(self, tag: str, kind: str = "") -> list[dict[str, str]]:
+        return [known for name, known in self.found if name == tag and kind in known.get("class", "")]
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def exact(value: Any) -> Any:
+    """A value that is equal only where type, dtype and bits are; every nan is the same."""
+    if isinstance(value, (Record, Part, View)):
+        return type(value), [exact(getattr(value, f.name)) for f in fields(value)]
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, [exact(v) for v in value.ravel().tolist()]
+    if hasattr(value, "indptr"):
+        return value.shape, [exact(getattr(value, key)) for key in ("data", "indices", "indptr")]
+    if isinstance(value, (tuple, list)):
+        return type(value), [exact(v) for v in value]
+    if hasattr(value, "items"):
+        return [(k, exact(v)) for k, v in value.items()]
+    return type(value), value.hex() if isinstance(value, float) else repr(value)
+
+
+# ---- what holds for every picture
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_markup_is_ours_alone(case: Any) -> None:
+    shown = case()
+    for markup in (html.fragment(shown), html.page(made.HOSTILE[0], [(made.HOSTILE[1], shown)])):
+        page = Reader(markup)
+        assert set(page.tags) <= TAGS
+        names = [name for _, known in page.found for name in known]
+        assert not [name for name in names if name.startswith("on") or name in {"src", "href"}]
+        assert not re.search(r"url\(|@import|https?:|javascript:", markup)
+        assert not [c for c in markup if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
+        assert not re.search(r"\b(None|nan|inf)\b", page.text)
+        assert len(markup) < 600_000
+    assert shown._repr_html_() == html.fragment(shown)
+
+
+def test_the_reader_sees_an_attack() -> None:
+    assert not set(Reader("<div><script>alert(1)</script></div>").tags) <= TAGS
+    with pytest.raises(AssertionError):
+        Reader("<div></p></div>")
+
+
+def test_hostile_names_are_shown_as_text() -> None:
+    for shown in (cases.stranger(), cases.pick_of_strangers(), cases.member(cases.stranger())):
+        page = Reader(html.fragment(shown))
+        for name in made.HOSTILE[:4]:
+            assert name in page.text
+        assert page.tags["script"] == 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(names=st.lists(st.text(max_size=30), min_size=2, max_size=5))
+def test_any_text_is_harmless(names: list[str]) -> None:
+    for shown in (cases.stranger(names), cases.pick_of_strangers(names), cases.member(cases.stranger(names))):
+        assert set(Reader(html.fragment(shown)).tags) <= TAGS
+        assert not [c for c in repr(shown) if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_the_terminal_is_80_columns_wide(case: Any) -> None:
+    text = repr(case())
+    assert max(map(terminal.cells, text.splitlines())) <= 80
+    assert not [c for c in text if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
+    assert not re.search(r"\b(None|nan|inf)\b", text)
+    assert len(text) < 25_000
+    bars = [line for line in text.splitlines() if "│" in line]
+    sections = Counter(terminal.cells(line[: line.index("│")]) for line in bars)
+    assert len(sections) <= 2  # all groups to one scale; a membership has two charts
+
+
+@pytest.mark.parametrize(
+    "text", ["名前 " * 16, "名" * 200, "a" * 200, "word " * 60, "note: " + "名" * 37, "a " + "b" * 50]
+)
+def test_lines_are_wrapped_by_columns(text: str) -> None:
+    lines = terminal.wrap(text.strip(), 50)
+    assert max(map(terminal.cells, lines)) <= 50
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert len(lines) > 1
+    assert terminal.wrap("  " + "a" * 99, 50) == ["  " + "a" * 99]  # set already
+
+
+def test_pages_are_light_and_dark_and_stand_alone() -> None:
+    for case in (cases.cars, cases.pick):
+        markup = html.page("t", [("", case())])
+        assert "prefers-color-scheme:dark" in markup
+        assert "vd-cards{" in markup
+        style = re.search(r"<style>(.*?)</style>", html.fragment(case()), re.S)[1]
+        summary = html.SUMMARY_STYLE
+        assert summary in style
+        assert not re.search(r"#[0-9a-f]{3,6}", summary)  # colors come from what is around or from the variables
+    assert "vd-cards{" not in html.fragment(made.mushroom())
+
+
+def test_every_drawing_has_a_text() -> None:
+    for case in SHOWN:
+        page = Reader(html.fragment(case()))
+        assert all(known["role"] == "img" and known["aria-label"] for known in page.all("svg"))
+
+
+# ---- groups
+
+
+def test_groups_largest_first_under_their_own_number() -> None:
+    g = cases.cars()
+    assert held(g) == [1, 2, 0]
+    page, text = Reader(html.fragment(g)), repr(g)
+    assert [known["aria-label"] for known in page.all("article")] == ["Group 1", "Group 2", "Group 0"]
+    assert re.findall(r"^group (\d): (.*)$", text, re.M) == [
+        ("1", "125 instances, 62 %"), ("2", "45 instances, 22 %"), ("0", "30 instances, 15 %")
+    ]  # fmt: skip
+    for words in ("125 instances, 62 %", "Group 1", *(r.sentence for r in g.regions)):
+        assert words in page.texts
+    assert all(region.sentence in text for region in g.regions)
+    tied = replace(g, sizes=np.array([5, 7, 7]))
+    assert held(tied) == [1, 2, 0]
+
+
+def test_groups_say_how_good_they_are() -> None:
+    g = cases.cars()
+    page, text = Reader(html.fragment(g)), flat(repr(g))
+    for words in ("mpg", "91 %", "1.176", "0.9743", "9,710", "Believe it", g.verdict.sentence, *g.notes):
+        assert words in page.texts
+    assert "the error if the best group of each instance were known" in page.texts
+    assert text.startswith("target mpg: 3 groups of 200 instances believe it: 3 explanations account for 91 %")
+    for words in ("R² 0.91, error 1.176", "0.9743 if the best group", f"note: {g.notes[0]}", "intercept -3.5"):
+        assert words in text
+    for shown in (page.text, text):
+        for words in ("explains 98 % of", "explains 87 % of", "explains nothing of what the model does here"):
+            assert words in shown
+    assert "read with care" in repr(cases.stranger())
+    assert "Read with care" in Reader(html.fragment(cases.stranger())).texts
+
+
+def test_only_features_with_weight_are_drawn_to_one_scale() -> None:
+    g = cases.cars()
+    page = Reader(html.fragment(g))
+    labels = [known["aria-label"] for known in page.all("svg")]
+    assert labels == [
+        "weight: weight −6.00, 95 % interval −6.50 to −5.50",
+        "model-year: weight +3.70, 95 % interval +3.20 to +4.20",
+        "origin = usa: weight −1.30, 95 % interval −1.80 to −0.80",
+        "model-year: weight +0.90, 95 % interval +0.40 to +1.40",
+        "weight: weight −2.40, 95 % interval −2.90 to −1.90",
+        "model-year: weight +1.40, 95 % interval +0.90 to +1.90",
+        "cylinders: weight −0.30, 95 % interval −0.80 to +0.20",
+    ]
+    widths = np.array([float(known["width"]) for known in page.all("rect")])
+    np.testing.assert_allclose(widths / widths[0], np.array([6, 3.7, 1.3, 0.9, 2.4, 1.4, 0.3]) / 6, atol=2e-3)
+    assert sum("vd-whisk" in known.get("class", "") for known in page.all("path")) == 7
+    chart = [line for line in repr(g).splitlines() if "│" in line]
+    assert len(chart) == 7
+    assert chart[0].split()[-3:] == ["-6.00", "[-6.50,", "-5.50]"]
+    assert chart[0].count("█") == pytest.approx(chart[4].count("█") * 6 / 2.4, abs=3)
+    assert [line_of(g, 2).parts[j].name for j in range(2)] == ["origin = usa", "model-year"]
+
+
+def test_empty_groups_are_a_line_and_unknown_fidelity_is_a_word() -> None:
+    g = cases.emptied()
+    page, text = Reader(html.fragment(g)), flat(repr(g))
+    assert len(page.all("article")) == 2
+    assert "Group 1 holds no instance and is not drawn." in page.texts
+    assert "group 1 holds no instance and is not drawn" in text
+    for shown in (page.text, text):
+        assert "no held-out instance belongs to it, so its fidelity is unknown" in shown
+    both = replace(g, sizes=np.array([0, 0, 45]))
+    assert "groups 0, 1 hold no instance and are not drawn" in flat(repr(both))
+    none = replace(g, sizes=np.zeros(3, np.int64))
+    assert Reader(html.fragment(none)).tags["article"] == 0
+    assert "hold no instance" in flat(repr(none))
+    assert "hold no instance" not in repr(cases.cars())
+
+
+def test_one_group_without_weights() -> None:
+    g = cases.lone()
+    page, text = Reader(html.fragment(g)), flat(repr(g))
+    assert "1 group of 1 instance" in page.texts
+    assert "1 group of 1 instance" in text
+    assert "no feature has any weight, intercept 0.5" in text
+    assert "No feature has any weight." in page.texts
+    assert "unknown" in page.texts
+    assert "held-out R² unknown, error unknown" in text
+
+
+def test_what_is_left_out_is_counted() -> None:
+    g = cases.wide()
+    page, text = Reader(html.fragment(g)), flat(repr(g))
+    assert len(page.all("article")) == MOST_GROUPS
+    assert f"And {40 - MOST_GROUPS} smaller groups, not drawn." in page.texts
+    assert "And 14 more notes." in page.texts
+    assert "And 288 smaller parts." in page.text
+    assert "and 30 smaller groups" in text
+    assert "and 292 smaller parts, intercept" in text
+    assert "smaller" not in repr(cases.cars())
+
+
+# ---- memberships
+
+
+def test_a_membership_says_which_group_why_and_what() -> None:
+    m = cases.member()
+    page, text = Reader(html.fragment(m)), flat(repr(m))
+    assert text.startswith(
+        "group 1, one of 3, with 93 %: weight -0.80 sd, origin = usa; its explanation predicts 6.85 "
+        "then group 0 with 4 % region: weight low (1891 to 2809)"
+    )
+    said = "Group 1, one of 3, with 93 %: weight −0.80 sd, origin = usa; its explanation predicts 6.85."
+    assert said in page.texts
+    assert "then group 0 with 4 %" in page.texts
+    labels = [known["aria-label"] for known in page.all("svg")]
+    assert labels == [
+        "weight, value −0.80 sd: speaks for the group, score +2.50",
+        "model-year, value +1.50 sd: speaks against the group, score −0.70",
+        "origin = usa, value yes: speaks for the group, score +0.40",
+        "model-year: effect +5.55, 3.7 × +1.50 sd",
+        "weight: effect +4.80, −6 × −0.80 sd",
+    ]
+    assert "-3.5 (intercept) + 10.35 (above) = 6.85" in text
+    for words in ("−3.5", "6.85", "the sum"):
+        assert words in page.texts
+    chart = [line.split() for line in repr(m).splitlines() if "│" in line]
+    assert [line[-1] for line in chart] == ["sd", "sd", "yes", "sd", "sd"]
+
+
+def test_a_membership_without_reasons_or_rivals() -> None:
+    m = cases.member(cases.lone())
+    m = replace(m, reasons=np.zeros(4))
+    page, text = Reader(html.fragment(m)), flat(repr(m))
+    assert text.startswith("group 0, the only one; its explanation predicts 0.5 region: everything else")
+    assert "then group" not in page.text + text
+    assert "speaks" not in text
+    assert "0.5 (intercept) + 0 (above) = 0.5" in text
+
+
+def test_effects_that_are_not_drawn_still_add_up() -> None:
+    m = cases.member(cases.wide())
+    text = flat(repr(m))
+    found = re.search(
+        r"(\S+) \(intercept\) ([+-]) (\S+) \(above\) ([+-]) (\S+) of 292 smaller parts = (\S+)", text
+    )
+    first, a, above, b, rest, total = found.groups()
+    assert float(first) + float(a + above) + float(b + rest) == pytest.approx(float(total), rel=2e-3)
+    assert float(total) == pytest.approx(m.prediction, rel=1e-3)
+    assert "288 smaller parts" in Reader(html.fragment(m)).texts
+
+
+def test_no_effect_is_no_bar() -> None:
+    m = replace(cases.member(values=(0.0, 1.5, 0.0, 0.0)), reasons=np.zeros(4))
+    drawn = {line.split()[0]: "█" in line or "▌" in line for line in repr(m).splitlines() if "│" in line}
+    assert drawn == {"model-year": True, "weight": False}
+    widths = [float(known["width"]) for known in Reader(html.fragment(m)).all("rect")]
+    assert widths == [400.0, 0.0]
+    still = replace(cases.member(values=(0.0,)), reasons=np.zeros(4))
+    assert {known["width"] for known in Reader(html.fragment(still)).all("rect")} == {"0.0"}
+    assert "█" not in repr(still)
+
+
+@pytest.mark.parametrize(
+    ("relation", "value", "words"),
+    [("per sd", -0.5, "-0.50 sd"), ("per sd", 12.34, "+12.3 sd"), ("per sd", 0.0, "0.00 sd"), ("=", 1.0, "yes"),
+     ("word", 0.0, "no"), ("=", 0.25, "0.25")],
+)  # fmt: skip
+def test_values_in_words(relation: str, value: float, words: str) -> None:
+    assert value_words(Part("a", "a", relation), value) == words
+
+
+# ---- picks
+
+
+def test_a_pick_in_words() -> None:
+    text = flat(repr(cases.pick()))
+    assert text.startswith("2 of 5 rows cover 84 % of what matters; 2 random rows cover 62 % on average")
+    assert pick_sentence(cases.pick_of_none()) == "no row was picked, of 5"
+    assert pick_sentence(cases.pick_of_nothing()).endswith("no part has any weight, so there is nothing to cover")
+    one = replace(cases.pick(), chosen=np.array([1]), n=1)
+    assert pick_sentence(one).startswith("1 of 1 row covers 84 % of what matters; 1 random row covers 62 %")
+
+
+def test_the_matrix_in_characters() -> None:
+    lines = repr(cases.pick()).splitlines()
+    assert lines[2:6] == [
+        "         A B C D E  covered  at random",
+        "  row 1  ▓ = · · ·     53 %  39 % ± 11",
+        "  row 4  · · · ░ ≡     84 %   62 % ± 9",
+        "  ░▒▓ raises the output, -=≡ lowers it, · no weight; letters as below",
+    ]
+    parts = [line.split() for line in lines[8:13]]
+    assert [(p[0], p[1], " ".join(p[-3:])) for p in parts] == [
+        ("A", "b", "in row 1"), ("B", "c", "in row 1"), ("C", "a", "in no row"), ("D", "d", "in row 4"),
+        ("E", "e", "in row 4"),
+    ]  # fmt: skip
+    assert parts[0].count("████████████") == 1
+
+
+def test_the_matrix_as_a_drawing() -> None:
+    page = Reader(html.fragment(cases.pick()))
+    rows = page.all("svg")[:2]
+    assert rows[0]["aria-label"] == "row 1: A b: +1.00; B c: −0.50"
+    assert rows[1]["aria-label"] == "row 4: E e: −1.00; D d: +0.25"
+    cells = [known for known in page.all("rect") if float(known["width"]) < 10]
+    assert [(c["class"], c["x"], c["y"], c["height"]) for c in cells] == [
+        ("vd-up", "1", "1.0", "15.0"), ("vd-down", "11", "16.0", "7.5"),
+        ("vd-up", "31", "12.2", "3.8"), ("vd-down", "41", "16.0", "15.0"),
+    ]  # fmt: skip
+    assert len(page.all("rect", "vd-new")) == 4
+    for words in ("Row 1", "53 %", "39 % ± 11", "84 %", "62 % ± 9", "2 of 5", "4 of 5", "in no row"):
+        assert words in page.texts
+    sentence = "2 of 5 rows cover 84 % of what matters; 2 random rows cover 62 % on average."
+    assert page.texts.count(sentence) == 1
+
+
+def test_a_part_is_new_only_once() -> None:
+    p = cases.pick()
+    again = replace(p, weights=p.weights[[0, 0]])
+    assert len(Reader(html.fragment(again)).all("rect", "vd-new")) == 2
+    assert matrix_of(again, 9, 9).first.tolist() == [-1, 0, 0, -1, -1]
+
+
+def test_a_pick_for_two_shows_both() -> None:
+    page, text = Reader(html.fragment(cases.pick_of_two())), flat(repr(cases.pick_of_two()))
+    assert text.startswith("first model: 2 of 5 rows cover 84 %")
+    assert "second model: 2 of 5 rows cover 42 %" in text
+    assert "note: of the second" in text
+    assert [t for t in page.texts if "model: " in t] == [
+        "First model: 2 of 5 rows cover 84 % of what matters; 2 random rows cover 62 % on average.",
+        "Second model: 2 of 5 rows cover 42 % of what matters; 2 random rows cover 62 % on average.",
+    ]
+    labels = [known["aria-label"] for known in page.all("svg") if known["aria-label"].startswith("row 1")]
+    assert labels == ["row 1: A b: +1.00; B c: −0.50", "row 1: A b: −1.00; B c: +0.50"]
+
+
+def test_targets_are_named_where_there_are_several() -> None:
+    page, text = Reader(html.fragment(cases.pick_of_targets())), repr(cases.pick_of_targets())
+    for words in ("targets y (1), n (1)", "row 1 (y)", "row 4 (n)", "A b → y"):
+        assert words in text
+    for words in ("Row 1 (y)", "y (1), n (1)", "two targets"):
+        assert words in page.texts
+    assert "target" not in repr(cases.pick()) + Reader(html.fragment(cases.pick())).text.lower()
+
+
+def test_long_picks_are_cut_and_counted() -> None:
+    page, text = Reader(html.fragment(cases.pick_of_many())), flat(repr(cases.pick_of_many()))
+    assert len(page.all("svg")) == MOST_ROWS + MOST_COLUMNS
+    assert f"And {60 - MOST_ROWS} more rows, not drawn." in page.texts
+    assert re.search(rf"And {400 - MOST_COLUMNS} parts with \d\d % of the importance, not drawn\.", page.text)
+    assert "and 48 more rows" in text
+    assert re.search(r"and 388 parts with \d\d % of the importance", text)
+
+
+def test_concepts_of_pictures_show_a_typical_region() -> None:
+    p = with_concepts()
+    page = Reader(html.fragment(p))
+    (thumb,) = page.all("svg", "vd-thumb")
+    assert thumb["aria-label"] == "a typical region, from row 4"
+    assert thumb["viewbox"] == "0 0 2 1"  # the region alone, not the whole picture
+    (image,) = page.all("image")
+    content = base64.b64decode(image["href"].removeprefix("data:image/png;base64,"))
+    assert content.startswith(b"\x89PNG")
+    assert set(page.tags) <= TAGS | {"image"}
+    other = replace(p.concepts[0], typical=(4, 9))  # a part that the view does not show
+    assert not Reader(html.fragment(replace(p, concepts=(other,)))).all("image")
+
+
+@pytest.mark.parametrize("case", [cases.pick_of_none, cases.pick_of_nothing])
+def test_without_anything_to_show_there_is_a_sentence(case: Any) -> None:
+    page = Reader(html.fragment(case()))
+    assert page.tags["svg"] == page.tags["table"] == 0
+    assert page.tags["h3"] == 1
+    assert len(repr(case()).splitlines()) == 1
+
+
+# ---- frames and files
+
+
+def test_frames_of_groups() -> None:
+    g = cases.cars()
+    frame = g.to_frame()
+    assert list(frame.columns[:7]) == ["group", "size", "part", "weight", "low", "high", "region"]
+    assert len(frame) == 12
+    line = frame[(frame["group"] == 1) & (frame["part"] == "model-year")].iloc[0]
+    assert (line["size"], line["weight"], line["region"]) == (125, 3.7, "weight low (1891 to 2809)")
+    np.testing.assert_allclose(line[["low", "high"]].astype(float), [3.2, 4.2])
+    assert (line["fidelity"], line["intercept"]) == (0.874, -3.5)
+    np.testing.assert_array_equal(frame["weight"].to_numpy().reshape(3, 4), g.weights)
+
+
+def test_frames_of_picks() -> None:
+    p = cases.pick()
+    frame = p.to_frame()
+    assert frame["row"].tolist() == [1, 1, 4, 4]
+    assert frame["part"].tolist() == ["b", "c", "d", "e"]
+    assert frame["weight"].tolist() == [1.0, -0.5, 0.25, -1.0]
+    np.testing.assert_allclose(frame["importance"], [2, np.sqrt(2), 1, 1])
+    np.testing.assert_allclose(frame["coverage"], np.repeat(p.coverage, 2))
+    both = cases.pick_of_two().to_frame()
+    assert both["model"].tolist() == [1] * 4 + [2] * 4
+    assert both["weight"].tolist() == [1.0, -0.5, 0.25, -1.0, -1.0, 0.5, -0.25, 1.0]
+    assert len(cases.pick_of_none().to_frame()) == 0
+
+
+def with_concepts() -> Pick:
+    """A region at the bottom of a picture, and a concept that nothing shows."""
+    labels = np.array([[[0, 0], [2, 2]]])
+    view = View("picture", {"pixels": np.full((1, 2, 2, 3), 7, np.uint8), "labels": labels})
+    concepts = (
+        Concept("b", np.array([[0, 1], [4, 2]]), (4, 2), view),
+        Concept("dark, <b>left", np.empty((0, 2), np.int64), (0, 0), None),
+    )
+    odd = np.array([[2.5, np.nan], [np.inf, 0.1 + 0.2]])
+    return replace(cases.pick(), concepts=concepts, random=odd, targets=("1", 1, "b", 0, "名"))
+
+
+@pytest.mark.parametrize("case", [*PICKS, with_concepts])
+def test_picks_are_saved_exactly(case: Any, tmp_path: Path) -> None:
+    p = case()
+    p.save(tmp_path / "p.json")
+    again = load(tmp_path / "p.json")
+    assert exact(again) == exact(p)
+    assert html.fragment(again) == html.fragment(p)
+    assert not again.chosen.flags.writeable
+    assert not again.weights.data.flags.writeable
+    assert exact(pickle.loads(pickle.dumps(again))) == exact(p)
+    json.loads((tmp_path / "p.json").read_text(), parse_constant=lambda word: pytest.fail(word))
+
+
+def test_the_comparison_itself_can_fail() -> None:
+    p = cases.pick()
+    for changed in (
+        replace(p, coverage=np.nextafter(p.coverage, 0)),
+        replace(p, chosen=p.chosen.astype(np.int32)),
+        replace(p, weights=p.weights * (1 + 1e-15)),
+        replace(p, targets=("1",) * 5),
+        replace(p, second=p),
+        replace(p, notes=("",)),
+    ):
+        assert exact(changed) != exact(p)
+    assert exact(p) == exact(cases.pick())
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("names", ["a"]), ("coverage", [1.0]), ("chosen", [1, 2, 3]), ("weights", {"data": [1], "indices": [9],
+     "indptr": [0, 1, 1]}), ("parts", None), ("names", [1, 2, 3, 4, 5]), ("random", [[1.0]]), ("second", {})],
+)  # fmt: skip
+def test_a_damaged_pick_is_refused(field: str, value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    save(cases.pick(), path)
+    document = json.loads(path.read_text())
+    document["items"][0][field] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="damaged"):
+        load(path)
+
+
+@pytest.mark.parametrize("case", [cases.cars, cases.pick, cases.pick_of_strangers])
+def test_pages_are_saved(case: Any, tmp_path: Path) -> None:
+    case().save(tmp_path / "page.html")
+    markup = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert markup.startswith("<!DOCTYPE html>")
+    assert html.fragment(case()).split("</style>")[1].removesuffix("</div>") in markup
+
+
+def test_other_suffixes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"cannot save grouping as 'g\.json'.*end in \.html; to use it again, pickle"
+    ):
+        cases.cars().save(tmp_path / "g.json")
+    with pytest.raises(InputError, match=r"cannot save pick as 'p\.parquet'.*end in \.json, \.html$"):
+        cases.pick().save(tmp_path / "p.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+# ---- real ones
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[Grouping, pd.DataFrame]:
+    rng = np.random.default_rng(0)
+    n = 200
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "kind": rng.choice(["!x", "<y>"], n)})
+
+    def predict(X: pd.DataFrame) -> Any:
+        return np.where(X["a"] > 0, 2 * X["b"], X["a"]) + (X["kind"] == "<y>")
+
+    return vd.group(predict, vd.Rows(X), X, k=2, rng=1), X
+
+
+def test_groups_of_a_table_can_be_seen_and_pickled(table: tuple[Grouping, pd.DataFrame]) -> None:
+    g, X = table
+    again = pickle.loads(pickle.dumps(g))
+    for name in ("weights", "intercepts", "intervals", "sizes", "fidelities"):
+        assert exact(getattr(again, name)) == exact(getattr(g, name))
+        assert not getattr(again, name).flags.writeable
+    assert exact(again.assign(X)) == exact(g.assign(X))
+    assert exact(again.predict(X)) == exact(g.predict(X))
+    assert (repr(again), again._repr_html_()) == (repr(g), g._repr_html_())
+    m = again.explain(X.iloc[3])
+    assert m.group == int(g.assign(X)[3].argmax())
+    assert f"its explanation predicts {m.prediction:.4g}" in flat(repr(m))
+    assert set(Reader(html.fragment(m)).tags) <= TAGS
+    assert "<y>" in Reader(html.fragment(g)).text + Reader(html.fragment(m)).text
+
+
+def test_groups_of_texts_can_be_seen_and_pickled() -> None:
+    texts = [f"{'good' if i % 2 else 'bad'} film number{i % 7} <script>alert({i % 3})</script>" for i in range(60)]
+
+    def predict(texts: list[str]) -> Any:
+        return np.array([0.5 + 0.4 * ("good" in t) - 0.3 * ("bad" in t) for t in texts])
+
+    g = vd.group(predict, vd.Words(), texts, k=2, n_features=3)
+    again = pickle.loads(pickle.dumps(g))
+    assert exact(again.assign(texts)) == exact(g.assign(texts))
+    assert repr(again) == repr(g)
+    m = g.explain("a good film")
+    assert "“" in repr(g)
+    for shown in (g, m):
+        assert set(Reader(html.fragment(shown)).tags) <= TAGS
+        assert max(map(terminal.cells, repr(shown).splitlines())) <= 80
+
+
+def test_picks_of_explanations_can_be_seen() -> None:
+    p = vd.pick(made.many(20), 3)
+    assert repr(p).startswith("3 of 20 rows cover")
+    assert p._repr_html_() == html.fragment(p)
