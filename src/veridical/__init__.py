@@ -32,25 +32,33 @@ from veridical.represent.sounds import Slices, Stems, Tiles
 from veridical.represent.words import Sentences, Words
 from veridical.serialize import load
 from veridical.summarize.concepts import Concepts
+from veridical.summarize.baselines import ClusterThenExplain, ExplainThenCluster, GlobalLinear, ModelTree, PickLime
 from veridical.summarize.gime import Gime
+from veridical.summarize.local import Around
+from veridical.summarize.mame import Mame
+from veridical.summarize.maple import Maple
 from veridical.summarize.mixture import Mixture
 
 __all__ = [
+    "Around",
     "Bands",
     "Blur",
     "ChangePoints",
     "Concepts",
+    "ClusterThenExplain",
     "Constant",
     "Continuous",
     "Deciles",
     "Edges",
     "Entropy",
+    "ExplainThenCluster",
     "Explanation",
     "Explanations",
     "Felzenszwalb",
     "Fields",
     "Gaussian",
     "Gime",
+    "GlobalLinear",
     "Grid",
     "Grouping",
     "Inpaint",
@@ -59,16 +67,20 @@ __all__ = [
     "Least",
     "Lime",
     "Linear",
+    "Mame",
+    "Maple",
     "Mel",
     "Membership",
     "MissingPackage",
     "Mixture",
     "ModelError",
+    "ModelTree",
     "Neighborhood",
     "Noise",
     "Part",
     "PartMean",
     "Pick",
+    "PickLime",
     "Quantiles",
     "Quartiles",
     "Quickshift",

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import diags, issparse
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.neighbors import NearestNeighbors
 
 from veridical.records import Floats
 from veridical.summarize.near import Matrix
@@ -19,8 +21,9 @@ def softmax(scores: Floats, axis: int = 1) -> Floats:
     return odds
 
 
-def _dense(rows: Matrix) -> Floats:
-    return np.asarray(rows.toarray() if issparse(rows) else rows)
+def dense(rows: Matrix) -> Floats:
+    """Rows as an array."""
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
 
 
 def lengths(rows: Matrix) -> Floats:
@@ -62,7 +65,7 @@ class Softmax:
 
     def reasons(self, row: Matrix, group: int) -> Floats:
         """Score that each feature gives the group, beyond what it gives the groups on average."""
-        return _dense(self.view(row))[0] * (self.slopes[group] - self.slopes.mean(axis=0))
+        return dense(self.view(row))[0] * (self.slopes[group] - self.slopes.mean(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,7 @@ class Sphere:
     def reasons(self, row: Matrix, group: int) -> Floats:
         """Score that each feature gives the group, beyond what it gives the groups on average."""
         means = self._unit()
-        return self.concentration * _dense(unit(row))[0] * (means[group] - means.mean(axis=0))
+        return self.concentration * dense(unit(row))[0] * (means[group] - means.mean(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,3 +121,81 @@ class Leaves:
             told[self.feature[at]] = 1.0
             at = int(self.children[at, int(row[0, self.feature[at]] > self.threshold[at])])
         return told
+
+
+@dataclass(frozen=True, eq=False)
+class Centers:
+    """The nearer a center, the likelier its group: softmax of minus the distances."""
+
+    centers: Floats  # (k, d)
+
+    def __call__(self, rows: Matrix) -> Floats:
+        """Probabilities (n, k)."""
+        return softmax(-euclidean_distances(rows, self.centers))
+
+    def reasons(self, row: Matrix, group: int) -> Floats:
+        """How much nearer each feature is, in squares, to the group's center than to the centers on average."""
+        apart = np.square(dense(row) - self.centers)
+        return np.asarray(apart.mean(axis=0) - apart[group])
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """The more features both a row and an explanation have, the likelier its group (LIME's choice for texts)."""
+
+    weights: Floats  # (k, d) of the explanations
+
+    def __call__(self, rows: Matrix) -> Floats:
+        """Probabilities (n, k)."""
+        used = np.flatnonzero(self.weights.any(axis=0))
+        has = (rows[:, used] != 0).astype(np.float64)
+        return softmax(np.asarray(has @ (self.weights[:, used] != 0).T.astype(np.float64)))
+
+    def reasons(self, row: Matrix, group: int) -> Floats:
+        """One for a feature that the group and the row have, less the share of groups that have it."""
+        has = self.weights != 0
+        return np.asarray((dense(row)[0] != 0) * (has[group] - has.mean(axis=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Size:
+    """The more an explanation makes of a row, |weights · row|, the likelier its group."""
+
+    weights: Floats  # (k, d) of the explanations
+
+    def __call__(self, rows: Matrix) -> Floats:
+        """Probabilities (n, k)."""
+        used = np.flatnonzero(self.weights.any(axis=0))
+        some = rows[:, used]
+        square = some.multiply(some).tocsr() if hasattr(some, "multiply") else np.square(some)
+        return softmax(np.sqrt(np.asarray(square @ np.square(self.weights[:, used]).T)))
+
+    def reasons(self, row: Matrix, group: int) -> Floats:
+        """Square that each feature adds to the group's size, beyond what it adds on average."""
+        square = np.square(self.weights)
+        return np.asarray(np.square(dense(row)[0]) * (square[group] - square.mean(axis=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """The group of the nearest known row."""
+
+    rows: Matrix  # (m, d)
+    groups: Any  # (m,) ints
+    k: int
+
+    def __call__(self, rows: Matrix) -> Floats:
+        """One for the group, zero for the others."""
+        near = NearestNeighbors(n_neighbors=1).fit(self.rows)
+        found = self.groups[near.kneighbors(rows, return_distance=False)[:, 0]]
+        return np.asarray(np.eye(self.k)[found])
+
+    def reasons(self, row: Matrix, group: int) -> Floats:
+        """How much nearer each feature is, in squares, to the nearest of the group than to the nearest other."""
+        apart = euclidean_distances(row, self.rows)[0]
+        own = self.groups == group
+        if own.all():
+            return np.zeros(row.shape[1])
+        at, other = (int(np.argmin(np.where(side, apart, np.inf))) for side in (own, ~own))
+        told = np.square(dense(row) - dense(self.rows[[at, other]]))
+        return np.asarray(told[1] - told[0])
