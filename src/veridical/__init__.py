@@ -31,8 +31,8 @@ from veridical.represent.series import Bands, ChangePoints, Windows
 from veridical.represent.sounds import Slices, Stems, Tiles
 from veridical.represent.words import Sentences, Words
 from veridical.serialize import load
-from veridical.summarize.concepts import Concepts
 from veridical.summarize.baselines import ClusterThenExplain, ExplainThenCluster, GlobalLinear, ModelTree, PickLime
+from veridical.summarize.concepts import Concepts
 from veridical.summarize.gime import Gime
 from veridical.summarize.local import Around
 from veridical.summarize.mame import Mame
@@ -44,8 +44,8 @@ __all__ = [
     "Bands",
     "Blur",
     "ChangePoints",
-    "Concepts",
     "ClusterThenExplain",
+    "Concepts",
     "Constant",
     "Continuous",
     "Deciles",

@@ -164,7 +164,7 @@ class TableSpace:
         return self._valid(replace(points, numbers=numbers, states=states))
 
     def between(self, points: Points, copies: int, seed: Seed) -> Points | None:
-        """New rows like the rows: on the way to a near one or beyond it, or moved as far as two near ones are apart."""
+        """New rows like the rows: on the way to a near one or beyond, or moved as two near ones are apart."""
         rng, rows = generator(seed), self.rows(points)
         n_near = min(NEAREST, len(rows) - 1)
         if n_near < 1 or copies < 1:
@@ -207,11 +207,11 @@ class TableSpace:
             taken = (
                 coded.levels.take(coded.bounds[points.states[:, j]], axis=0) if len(coded.positions) > 1 else None
             )
-            for at, position in enumerate(coded.positions):
+            for hot, position in enumerate(coded.positions):
                 columns[position] = (
                     coded.levels.take(coded.bounds[points.states[:, j]])
                     if taken is None
-                    else background.cast(taken[:, at], position)
+                    else background.cast(taken[:, hot], position)
                 )
         for position in background.held:
             columns[position] = schema.column(points.table, position).take(points.source)

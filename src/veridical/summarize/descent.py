@@ -8,10 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
 
 from veridical.records import Bools, Floats
-from veridical.summarize.near import Matrix
+from veridical.summarize.near import Matrix, is_sparse
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 Pull: TypeAlias = Callable[[Singles], Singles]  # probabilities (k, n) to the gradient of the loss by the scores
@@ -34,7 +33,7 @@ class Adam:
         self.first = 0.9 * self.first + 0.1 * gradient
         self.second = 0.99 * self.second + 0.01 * gradient**2
         size = np.sqrt(self.second / (1 - 0.99**self.n)) + 1e-9
-        return rate / (1 - 0.9**self.n) * self.first / size
+        return np.asarray(rate / (1 - 0.9**self.n) * self.first / size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +50,15 @@ class Slope:
         """Slopes (k, d) and offsets (k,) after some steps; a mask says which slopes may differ from zero."""
         used = np.arange(self.rows.shape[1]) if mask is None else np.flatnonzero(mask.any(axis=0))
         rows: Any = (self.rows if mask is None else self.rows[:, used]).astype(np.float32)
-        across: Any = rows.T.tocsr() if issparse(rows) else np.ascontiguousarray(rows.T)
+        across: Any = rows.T.tocsr() if is_sparse(rows) else np.ascontiguousarray(rows.T)
         free = None if mask is None else mask[:, used].astype(np.float32)
         slopes, offsets = gate[0][:, used].astype(np.float32), gate[1].astype(np.float32)
         share = (self.shares / len(self.shares)).astype(np.float32)
         by_slope, by_offset = Adam.like(slopes), Adam.like(offsets)
         for _ in range(steps):
-            scores = (rows @ slopes.T).T if issparse(rows) else slopes @ across
+            scores = (rows @ slopes.T).T if is_sparse(rows) else slopes @ across
             gradient = pull(_softmax(scores + offsets[:, None])) * share
-            slope = (across @ gradient.T).T if issparse(rows) else gradient @ rows
+            slope = (across @ gradient.T).T if is_sparse(rows) else gradient @ rows
             slope = slope + np.float32(self.decay) * slopes
             slopes -= by_slope.step(slope if free is None else slope * free, rate)
             offsets -= by_offset.step(gradient.sum(axis=1), rate)

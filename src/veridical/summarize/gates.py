@@ -6,37 +6,31 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import diags, issparse
+from scipy.sparse import diags
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
 from veridical.records import Floats
-from veridical.summarize.near import Matrix
+from veridical.summarize.near import Matrix, dense, is_sparse
 
 
 def softmax(scores: Floats, axis: int = 1) -> Floats:
     """Scores as probabilities along an axis."""
     odds = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    odds /= odds.sum(axis=axis, keepdims=True)
-    return odds
-
-
-def dense(rows: Matrix) -> Floats:
-    """Rows as an array."""
-    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
+    return np.asarray(odds / odds.sum(axis=axis, keepdims=True))
 
 
 def lengths(rows: Matrix) -> Floats:
     """Euclidean length of each row, (n,)."""
-    square = rows.multiply(rows) if issparse(rows) else np.square(rows)
-    return np.sqrt(np.asarray(square.sum(axis=1)).ravel())
+    square = rows.multiply(rows) if is_sparse(rows) else np.square(rows)
+    return np.asarray(np.sqrt(np.asarray(square.sum(axis=1)).ravel()))
 
 
 def unit(rows: Matrix) -> Matrix:
     """Rows of length one; a row of zeros stays what it is."""
     size = lengths(rows)
     inverse = 1 / np.where(size > 0, size, 1.0)
-    return (diags(inverse) @ rows).tocsr() if issparse(rows) else rows * inverse[:, None]
+    return (diags(inverse) @ rows).tocsr() if is_sparse(rows) else rows * inverse[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +59,7 @@ class Softmax:
 
     def reasons(self, row: Matrix, group: int) -> Floats:
         """Score that each feature gives the group, beyond what it gives the groups on average."""
-        return dense(self.view(row))[0] * (self.slopes[group] - self.slopes.mean(axis=0))
+        return np.asarray(dense(self.view(row))[0] * (self.slopes[group] - self.slopes.mean(axis=0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +80,7 @@ class Sphere:
     def reasons(self, row: Matrix, group: int) -> Floats:
         """Score that each feature gives the group, beyond what it gives the groups on average."""
         means = self._unit()
-        return self.concentration * dense(unit(row))[0] * (means[group] - means.mean(axis=0))
+        return np.asarray(self.concentration * dense(unit(row))[0] * (means[group] - means.mean(axis=0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +106,7 @@ class Leaves:
 
     def __call__(self, rows: Matrix) -> Floats:
         """One for the group of the leaf, zero for the others."""
-        return np.eye(self.k)[self.assigned(rows)]
+        return np.asarray(np.eye(self.k)[self.assigned(rows)])
 
     def reasons(self, row: Matrix, group: int) -> Floats:
         """One for every feature that the way to the leaf asks about."""

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.cluster import KMeans
 
 from veridical.errors import check_whole
 from veridical.masks import generator
 from veridical.records import Floats, Kernel
 from veridical.summarize.gates import Sphere, softmax, unit
-from veridical.summarize.near import Lines, Near
+from veridical.summarize.near import Lines, Near, is_sparse
 from veridical.summarize.regress import moments, promising
 from veridical.summarize.task import Found, Task
 
@@ -95,15 +94,15 @@ def _descend(gate: Sphere, rows: Any, losses: Floats, steps: int, mask: Floats |
     C, tau = gate.directions.copy(), gate.concentration
     cost = np.ascontiguousarray(losses.T)
     first, second, slow, fast = np.zeros_like(C), np.zeros_like(C), 0.0, 0.0
-    transposed = rows.T.tocsr() if issparse(rows) else np.ascontiguousarray(rows.T)
+    transposed = rows.T.tocsr() if is_sparse(rows) else np.ascontiguousarray(rows.T)
     for step in range(1, steps + 1):
         size = np.maximum(np.linalg.norm(C, axis=1, keepdims=True), 1e-12)
         unit_C = C / size
-        along = (rows @ unit_C.T).T if issparse(rows) else unit_C @ transposed
+        along = (rows @ unit_C.T).T if is_sparse(rows) else unit_C @ transposed
         p = softmax(tau * along, axis=0)
         pull = p * (cost - (p * cost).sum(axis=0))
         by_tau = float((pull * along).sum())
-        slope = tau * ((transposed @ pull.T).T if issparse(rows) else pull @ rows)
+        slope = tau * ((transposed @ pull.T).T if is_sparse(rows) else pull @ rows)
         slope = (slope - (slope * unit_C).sum(axis=1, keepdims=True) * unit_C) / size
         slope = slope if mask is None else slope * mask
         first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2

@@ -15,13 +15,14 @@ from veridical.errors import InputError
 from veridical.masks import generator
 from veridical.records import Floats, Grouping, Seed, Verdict
 from veridical.represent.space import space_of
-from veridical.summarize.near import Near
+from veridical.summarize.near import Near, dense
 from veridical.summarize.regions import describe
 from veridical.summarize.task import Found, Groups, Task
 
 HELD = 0.15  # share of the instances that is held out
 FEWEST = 40  # instances from which on some are held out
 NEIGHBORS = 10  # on which fidelity is measured
+TINY = 1e-20  # share of the squared outputs below which they do not vary
 GOOD = 0.8  # fidelity from which on groups are worth believing
 
 
@@ -112,43 +113,36 @@ def _fewest(tried: Sequence[Judged]) -> Judged:
 def _grouping(
     task: Task, judged: Judged, points: Any, notes: Sequence[str], recipe: Any, n_asked: int
 ) -> Grouping:
-    found, lines = judged.found, judged.found.lines
+    found, lines, k = judged.found, judged.found.lines, len(judged.found.lines.weights)
     rows = task.space.rows(points)
     group = found.gate(rows).argmax(axis=1)
-    sizes = np.bincount(group, minlength=task.k)
+    sizes = np.bincount(group, minlength=k)
     near = task.near(NEIGHBORS, draw=99)
-    total = _variances(judged.near.values, judged.group, task.k)
-    by_group = np.array(
-        [judged.losses[judged.group == g].mean() if (judged.group == g).any() else np.nan for g in range(task.k)]
-    )
-    spread = float(judged.near.values.var())
-    fidelity = 1 - float(judged.losses.mean()) / spread if spread > 0 else float("nan")
+    variance = float(judged.near.values.var())
+    yardstick = variance if variance > TINY * float(np.square(judged.near.values).mean()) else np.nan
+    by_group = [judged.losses[judged.group == g] for g in range(k)]
+    fidelity = 1 - float(judged.losses.mean()) / yardstick
     empty = int(np.sum(sizes == 0))
-    notes = [*notes, *([f"{empty} of {task.k} groups hold no instance"] if empty else [])]
+    fewer = [f"{k} groups were found, not {task.k}"] if k < task.k else []
     return Grouping(
-        task.space.parts,
-        lines.weights,
-        lines.intercepts,
-        _intervals(near, found),
-        sizes,
-        describe(task.space, rows, group, found.gate, task.k),
-        fidelity,
-        1 - by_group / np.where(total > 0, total, np.nan),
-        float(np.sqrt(judged.losses.mean())),
-        float(np.sqrt(judged.ceiling)),
-        task.target.label,
-        n_asked + sum(task.calls),
-        _verdict(fidelity, judged, task.k),
-        task.space,
-        found.gate,
-        {"method": recipe, "k": task.k, "n_features": task.n_features, "target": task.target.key},
-        tuple(notes),
+        parts=task.space.parts,
+        weights=lines.weights,
+        intercepts=lines.intercepts,
+        intervals=_intervals(near, found),
+        sizes=sizes,
+        regions=describe(task.space, rows, group, found.gate, k),
+        fidelity=fidelity,
+        fidelities=np.array([1 - own.mean() / yardstick if len(own) else np.nan for own in by_group]),
+        error=float(np.sqrt(judged.losses.mean())),
+        ceiling=float(np.sqrt(judged.ceiling)),
+        target=task.target.label,
+        n_calls=n_asked + sum(task.calls),
+        verdict=_verdict(fidelity, judged, k),
+        space=task.space,
+        gate=found.gate,
+        recipe={"method": recipe, "k": task.k, "n_features": task.n_features, "target": task.target.key},
+        notes=(*notes, *fewer, *([f"{empty} of {k} groups hold no instance"] if empty else [])),
     )
-
-
-def _variances(values: Floats, group: Any, k: int) -> Floats:
-    """How much the outputs vary, overall: the yardstick of every group's fidelity."""
-    return np.full(k, float(values.var()))
 
 
 def _verdict(fidelity: float, judged: Judged, k: int) -> Verdict:
@@ -169,7 +163,7 @@ def _intervals(near: Near, found: Found) -> Floats:
     is not in them.
     """
     lines, p = found.lines, near.values.shape[1]
-    k, d = lines.weights.shape
+    k = len(lines.weights)
     intervals = np.repeat(lines.weights[:, :, None], 2, axis=2)
     shares = found.gate(near.rows)
     for g in range(k):
@@ -177,8 +171,7 @@ def _intervals(near: Near, found: Found) -> Floats:
         w = np.repeat(shares[:, g], p) * near.flat_weights
         if not len(used) or w.sum() <= 0:
             continue
-        Z = near.designs[:, used]
-        Z = np.column_stack([Z.toarray() if hasattr(Z, "toarray") else Z, np.ones(len(w))])
+        Z = np.column_stack([dense(near.designs[:, used]), np.ones(len(w))])
         left = near.values.ravel() - Z @ np.append(lines.weights[g, used], lines.intercepts[g])
         bread = np.linalg.pinv((Z * w[:, None]).T @ Z)
         scores = (Z * (w * left)[:, None]).reshape(len(near), p, -1).sum(axis=1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
@@ -16,7 +16,7 @@ from veridical.errors import check_positive, check_whole
 from veridical.masks import generator
 from veridical.records import Floats
 from veridical.summarize.gates import Centers, Overlap, Size
-from veridical.summarize.near import Lines, Matrix, Near, error_of
+from veridical.summarize.near import Lines, Matrix, Near, error_of, is_sparse
 from veridical.summarize.regress import DENSE, moments, promising, solve_sparse
 from veridical.summarize.task import Gate, Task
 
@@ -62,7 +62,7 @@ class Around:
 
     def __call__(self, task: Task, n_features: int) -> Local:
         task = sampled(task, self.n_instances)
-        if issparse(task.space.rows(task.points[:1])):
+        if is_sparse(task.space.rows(task.points[:1])):
             near = task.near(max(self.n_neighbors, MASKS))
             return collected(near, [_own(near, i, n_features) for i in range(len(near))])
         near = task.near(self.n_neighbors)

@@ -12,9 +12,9 @@ from sklearn.ensemble import RandomForestRegressor
 from veridical.errors import check_positive, check_whole
 from veridical.masks import generator
 from veridical.records import Floats
-from veridical.summarize.gates import Centers, dense
+from veridical.summarize.gates import Centers
 from veridical.summarize.local import HELD, Indices, collected, greedy, means, sampled, solved, weighed
-from veridical.summarize.near import Matrix, Near
+from veridical.summarize.near import Matrix, Near, dense
 from veridical.summarize.regress import DENSE, moments, promising
 from veridical.summarize.task import Found, Task
 

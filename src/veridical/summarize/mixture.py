@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.cluster import KMeans
 
 from veridical.errors import InputError, check_positive, check_whole
@@ -15,7 +14,7 @@ from veridical.masks import generator
 from veridical.records import Bools, Floats, Kernel
 from veridical.summarize.descent import Slope, downhill, toward
 from veridical.summarize.gates import Softmax, softmax
-from veridical.summarize.near import Lines, Matrix, Near, error_of, stacked
+from veridical.summarize.near import Lines, Matrix, Near, error_of, is_sparse, stacked
 from veridical.summarize.regress import Regressions
 from veridical.summarize.task import Found, Gate, Task
 from veridical.summarize.tree import Grower
@@ -79,9 +78,11 @@ class Mixture:
         ridge = SHRINK[0] * min(task.n_features, SHRINK[1]) if self.ridge is None else self.ridge
         regress = Regressions.of(near, ridge)
         first = Climb(self, task, near, regress, judge, False)
-        found = [replace(first, directions=by).run(labels) for labels, by in self._starts(task, base, near)]
-        best, error = min(found, key=lambda pair: pair[1])
-        sharper = replace(first, settings=replace(self, decay=LESS * self.decay), directions=best.gate.unit)
+        tried = [(replace(first, directions=by), labels) for labels, by in self._starts(task, base, near)]
+        found = [climb.run(labels) for climb, labels in tried]
+        at = int(np.argmin([error for _, error in found]))
+        best, error = found[at]
+        sharper = replace(tried[at][0], settings=replace(self, decay=LESS * self.decay))
         again, last = sharper.run(best.gate(near.rows).argmax(axis=1))
         return again if last < error else best
 
@@ -95,7 +96,7 @@ class Mixture:
             if self.start is not None:
                 labels = checked_labels(self.start(near.rows, task.k), len(near), task.k)
             elif number % 4 == 2:
-                bent = near.rows if issparse(near.rows) else np.tanh(near.rows / 1.5)
+                bent = near.rows if is_sparse(near.rows) else np.tanh(near.rows / 1.5)
                 labels = KMeans(task.k, random_state=int(rng.integers(2**31)), n_init=2).fit_predict(bent)
             elif number != 1:  # the second start is the first one with another gate
                 noise = 0.3 if number else 0.0

@@ -14,6 +14,16 @@ from veridical.records import Floats
 Matrix: TypeAlias = Any  # (n, d): an array, or CSR where most entries are zero
 
 
+def is_sparse(matrix: Matrix) -> bool:
+    """Whether most entries are zero and not stored."""
+    return bool(issparse(matrix))
+
+
+def dense(matrix: Matrix) -> Floats:
+    """All entries as an array."""
+    return np.asarray(matrix.toarray() if is_sparse(matrix) else matrix, dtype=np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class Near:
     """Instances, each with p neighbors."""
@@ -50,7 +60,7 @@ class Lines:
     def __call__(self, designs: Matrix) -> Floats:
         """What each model says of each design, (n, k)."""
         used = np.flatnonzero(self.weights.any(axis=0))
-        if len(used) < self.weights.shape[1] // 2 or issparse(designs):
+        if len(used) < self.weights.shape[1] // 2 or is_sparse(designs):
             return np.asarray(designs[:, used] @ self.weights[:, used].T) + self.intercepts
         return np.asarray(designs @ self.weights.T) + self.intercepts
 
@@ -59,7 +69,7 @@ def stacked(pieces: Sequence[Near]) -> Near:
     """The instances of all pieces, which have as many neighbors each."""
 
     def all_of(blocks: Sequence[Matrix]) -> Matrix:
-        return vstack(blocks).tocsr() if issparse(blocks[0]) else np.concatenate(blocks)
+        return vstack(blocks).tocsr() if is_sparse(blocks[0]) else np.concatenate(blocks)
 
     return Near(
         all_of([near.rows for near in pieces]),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from veridical.records import Floats, Region
 from veridical.represent.space import Space
-from veridical.summarize.near import Matrix
+from veridical.summarize.near import Matrix, dense
 from veridical.summarize.task import Gate
 
 MOST = 5  # features that tell a region
@@ -27,8 +26,7 @@ def _region(space: Space, rows: Matrix, members: Any, gate: Gate, g: int, scale:
         return Region("no instance", ())
     some = members[:: max(len(members) // SAMPLE, 1)][:SAMPLE]
     telling = np.mean([gate.reasons(rows[[i]], g) for i in some], axis=0)
-    order = np.argsort(-telling, kind="stable")[:MOST]
-    order = [int(j) for j in order if telling[j] > 0]
+    order = [int(j) for j in np.argsort(-telling, kind="stable")[:MOST] if telling[j] > 0]
     words = []
     for j in order:
         own = _column(rows, j, members)
@@ -38,8 +36,7 @@ def _region(space: Space, rows: Matrix, members: Any, gate: Gate, g: int, scale:
 
 
 def _column(rows: Matrix, j: int, members: Any = slice(None)) -> Floats:
-    column = rows[members][:, [j]] if issparse(rows) else rows[members, j]
-    return np.asarray(column.toarray() if issparse(column) else column, dtype=np.float64).ravel()
+    return dense(rows[members][:, [j]]).ravel()
 
 
 def _words(part: Any, own: Floats, everyone: Floats, scale: tuple[float, float]) -> str:

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
 
 from veridical.records import Bools, Floats
-from veridical.summarize.near import Lines, Matrix, Near
+from veridical.summarize.near import Lines, Matrix, Near, is_sparse
 
 DENSE = 300  # features up to which all moments are worked out; beyond, those of the most promising ones
 PACKED = 2**25  # numbers that moments of every instance may take
@@ -29,14 +28,14 @@ class Regressions:
     """
 
     near: Near
-    ridge: float
+    ridge: float = 1e-3
     packed: Floats | None = None  # (n, m) upper half of the moments of each instance's neighbors, if they are few
 
     @classmethod
     def of(cls, near: Near, ridge: float = 1e-3) -> Regressions:
         """Moments that are worked out once, where memory allows."""
         e = near.designs.shape[1] + 2
-        few = not issparse(near.designs) and len(near) * e * (e + 1) // 2 <= PACKED
+        few = not is_sparse(near.designs) and len(near) * e * (e + 1) // 2 <= PACKED
         return cls(near, ridge, _packed(near) if few else None)
 
     def fit(self, shares: Floats, n_features: int) -> Lines:
@@ -87,7 +86,7 @@ def moments(designs: Matrix, w: Floats, y: Floats) -> Floats:
     d = designs.shape[1]
     w = w / w.sum()
     M = np.empty((d + 2, d + 2))
-    if issparse(designs):
+    if is_sparse(designs):
         scaled = designs.multiply(w[:, None]).tocsr()
         M[:d, :d] = (designs.T @ scaled).toarray()
         M[:d, d], M[:d, d + 1] = np.asarray(scaled.sum(axis=0)).ravel(), scaled.T @ y
@@ -105,7 +104,7 @@ def promising(designs: Matrix, w: Floats, y: Floats, n: int) -> Indices:
     """The n features that go best with y, one at a time."""
     w = w / w.sum()
     mean = np.asarray(designs.T @ w).ravel()
-    square = designs.multiply(designs) if issparse(designs) else np.square(designs)
+    square = designs.multiply(designs) if is_sparse(designs) else np.square(designs)
     spread = np.asarray(square.T @ w).ravel() - mean**2
     together = np.asarray(designs.T @ (w * (y - w @ y))).ravel()
     score = np.where(spread > 1e-12, together**2 / np.maximum(spread, 1e-12), 0.0)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.sparse import issparse, vstack
+from scipy.sparse import vstack
 
 from veridical.attribute.ask import Model, Target
 from veridical.records import Floats, Kernel, Seed
 from veridical.represent.space import Space
-from veridical.summarize.near import Lines, Matrix, Near
+from veridical.summarize.near import Lines, Matrix, Near, is_sparse
 
 
 class Gate(Protocol):
@@ -76,7 +76,7 @@ class Task:
             designs.append(drawn.designs)
             values.append(self.target.read(outputs).reshape(drawn.weights.shape))
             weights.append(drawn.weights)
-        whole = vstack(designs).tocsr() if issparse(designs[0]) else np.concatenate(designs)
+        whole = vstack(designs).tocsr() if is_sparse(designs[0]) else np.concatenate(designs)
         rows = self.space.rows(points)
         return Near(rows, whole, np.concatenate(values), np.concatenate(weights), np.ones(len(points)))
 

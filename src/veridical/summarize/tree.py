@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from veridical.records import Floats
 from veridical.summarize.gates import Leaves
-from veridical.summarize.near import Near
+from veridical.summarize.near import Near, dense
 from veridical.summarize.regress import batch_errors, promising
 
 FEW = 24  # features that models may use while a tree grows
@@ -50,8 +50,7 @@ class Grower:
         columns = np.arange(d) if d <= FEW else promising(near.designs, each, y, FEW)
         splits = np.arange(d) if d <= MANY else promising(near.designs, each, y, MANY)
         designs, rows = near.designs[:, columns], near.rows[:, splits]
-        if issparse(designs):
-            designs, rows = designs.toarray(), rows.toarray()
+        designs, rows = dense(designs), dense(rows)
         A = np.column_stack([designs, np.ones(n * p), y]) * np.sqrt(each)[:, None]
         work = Work(self, A.reshape(n, p, -1), rows)
         root = work.node(np.arange(n), 0)
@@ -97,9 +96,7 @@ class Work:
                 continue
             order = np.argsort(bins, kind="stable")
             edges = np.searchsorted(bins[order], np.arange(len(cuts) + 2))
-            binned = np.stack(
-                [self._moments(node.members[order[a:b]]) for a, b in zip(edges, edges[1:], strict=False)]
-            ).cumsum(axis=0)
+            binned = np.stack([self._moments(node.members[order[a:b]]) for a, b in pairwise(edges)]).cumsum(axis=0)
             low = binned[:-1][good]
             gains = node.error - self._errors(low) - self._errors(binned[-1] - low)
             if s.noise:
