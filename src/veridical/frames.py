@@ -42,20 +42,20 @@ def verdict_frame(verdict: Verdict) -> pd.DataFrame:
 
 
 def grouping_frame(g: Grouping) -> pd.DataFrame:
-    """One line a group and feature, chosen or not."""
-    k, d = g.weights.shape
-    by_group = {"group": np.arange(k), "size": g.sizes, "fidelity": g.fidelities, "intercept": g.intercepts}
-    repeated = {key: np.repeat(values, d) for key, values in by_group.items()}
+    """One line a group and feature that its explanation has."""
+    group, part = np.nonzero(g.weights)
+    names, regions = np.array(g.names, dtype=object), np.array([r.sentence for r in g.regions], dtype=object)
     return pd.DataFrame(
         {
-            "group": repeated.pop("group"),
-            "size": repeated.pop("size"),
-            "part": list(g.names) * k,
-            "weight": g.weights.ravel(),
-            "low": g.intervals[:, :, 0].ravel(),
-            "high": g.intervals[:, :, 1].ravel(),
-            "region": [region.sentence for region in g.regions for _ in range(d)],
-            **repeated,
+            "group": group,
+            "size": g.sizes[group],
+            "part": names[part],
+            "weight": g.weights[group, part],
+            "low": g.intervals[group, part, 0],
+            "high": g.intervals[group, part, 1],
+            "region": regions[group],
+            "fidelity": g.fidelities[group],
+            "intercept": g.intercepts[group],
         }
     )
 

@@ -29,6 +29,7 @@ REACH = 0.1  # of a neighbor, in standard deviations of each number (GIME's tabl
 SWAP = 0.15  # chance that a neighbor has another category (GIME's tables)
 AT_ONCE = 1024  # rows of a table whose neighbors are drawn at once
 FEW = 128  # instances with parts of their own
+SHORT = 2**24  # characters of texts that are held in pieces
 FAR = (-0.5, 1.0)  # where a new row lies on the way from one row to another
 WAY = 2 / 3  # of the new rows lie so; the others are moved by the difference of two rows
 NEAREST = 10  # rows that count as near
@@ -247,10 +248,23 @@ def _nearest(order: Floats, numbers: Floats) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """Instances by number, represented when their turn comes."""
+    """Instances by number, represented when their turn comes; short texts once and for all."""
 
     instances: Instances
     numbers: npt.NDArray[np.int64]
+    known: tuple[Representation | None, ...] | None = None
+
+    @classmethod
+    def of(cls, represent: Any, X: Any) -> Listing:
+        """Instances, with few parts or none if they are so."""
+        instances = represent.each(X)
+        if isinstance(instances, Listed) and hasattr(represent, "parts_of"):
+            instances = replace(instances, represent=lambda x: represent.parts_of(x, 1))
+        found = cls(instances, np.arange(len(instances)))
+        texts = isinstance(instances, Listed) and all(isinstance(x, str) for x in instances.items)
+        if texts and sum(map(len, instances.items)) <= SHORT:
+            return replace(found, known=tuple(representation for _, representation in found))
+        return found
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -261,12 +275,15 @@ class Listing:
     def __iter__(self) -> Iterator[tuple[int, Representation | None]]:
         """Each number with its representation; None if the instance has nothing to take away."""
         for number in self.numbers.tolist():
-            try:
-                yield number, self.instances.batch(number, number + 1)[0]
-            except InputError as cause:
-                if not isinstance(cause.__cause__, NoParts):
-                    raise
-                yield number, None
+            yield number, self._represented(number) if self.known is None else self.known[number]
+
+    def _represented(self, number: int) -> Representation | None:
+        try:
+            return self.instances.batch(number, number + 1)[0]
+        except InputError as cause:
+            if not isinstance(cause.__cause__, NoParts):
+                raise
+            return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +298,7 @@ class MaskSpace:
     def of(cls, represent: Representer, X: Any) -> MaskSpace:
         """All parts that the instances of X have."""
         found: dict[str, Part] = {}
-        for _, representation in _listing(represent, X):
+        for _, representation in Listing.of(represent, X):
             for part in () if representation is None else representation.parts:
                 found.setdefault(part.column, Part(part.column, part.column, part.relation))
         if not found:
@@ -293,7 +310,7 @@ class MaskSpace:
         return np.zeros(len(self.parts)), np.ones(len(self.parts))
 
     def read(self, X: Any) -> Listing:
-        return _listing(self.represent, X)
+        return Listing.of(self.represent, X)
 
     def rows(self, points: Listing) -> Matrix:
         whole = [(r, np.ones((1, _size(r)))) for _, r in points]
@@ -345,14 +362,6 @@ def space_of(represent: Any, X: Any) -> Space:
     if isinstance(represent, Rows) and not represent.sparse:
         return TableSpace.of(represent.background, X)
     return MaskSpace.of(represent, X)
-
-
-def _listing(represent: Any, X: Any) -> Listing:
-    """Instances, with few parts or none if they are so."""
-    instances = represent.each(X)
-    if isinstance(instances, Listed) and hasattr(represent, "parts_of"):
-        instances = replace(instances, represent=lambda x: represent.parts_of(x, 1))
-    return Listing(instances, np.arange(len(instances)))
 
 
 def _size(representation: Representation | None) -> int:

@@ -35,18 +35,18 @@ def unit(rows: Matrix) -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class Softmax:
-    """Groups by linear scores; ``unit`` looks at the direction of a row alone, as GIME does.
+    """Groups by linear scores of the features, or of the direction alone, as GIME does: rows made ``length`` long.
 
     A row of zeros has no direction: only the offsets speak there.
     """
 
     slopes: Floats  # (k, d)
     offsets: Floats  # (k,)
-    unit: bool = False
+    length: float | None = None
 
     def view(self, rows: Matrix) -> Matrix:
         """Rows as the scores see them."""
-        return unit(rows) * np.sqrt(rows.shape[1]) if self.unit else rows
+        return rows if self.length is None else unit(rows) * self.length
 
     def scores(self, rows: Matrix) -> Floats:
         used = np.flatnonzero(self.slopes.any(axis=0))

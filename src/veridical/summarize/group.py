@@ -13,7 +13,7 @@ from veridical.attribute.ask import Model, Target, resolve
 from veridical.attribute.recipe import recipe_of
 from veridical.errors import InputError
 from veridical.masks import generator
-from veridical.records import Floats, Grouping, Seed, Verdict
+from veridical.records import Bools, Floats, Grouping, Seed, Verdict
 from veridical.represent.space import space_of
 from veridical.summarize.near import Near, dense
 from veridical.summarize.regions import describe
@@ -118,11 +118,7 @@ def _grouping(
     group = found.gate(rows).argmax(axis=1)
     sizes = np.bincount(group, minlength=k)
     near = task.near(NEIGHBORS, draw=99)
-    variance = float(judged.near.values.var())
-    yardstick = variance if variance > TINY * float(np.square(judged.near.values).mean()) else np.nan
-    by_group = [judged.losses[judged.group == g] for g in range(k)]
-    fidelity = 1 - float(judged.losses.mean()) / yardstick
-    empty = int(np.sum(sizes == 0))
+    fidelity = _share(judged, np.ones(len(judged.group), bool))
     fewer = [f"{k} groups were found, not {task.k}"] if k < task.k else []
     return Grouping(
         parts=task.space.parts,
@@ -132,7 +128,7 @@ def _grouping(
         sizes=sizes,
         regions=describe(task.space, rows, group, found.gate, k),
         fidelity=fidelity,
-        fidelities=np.array([1 - own.mean() / yardstick if len(own) else np.nan for own in by_group]),
+        fidelities=np.array([_share(judged, judged.group == g) for g in range(k)]),
         error=float(np.sqrt(judged.losses.mean())),
         ceiling=float(np.sqrt(judged.ceiling)),
         target=task.target.label,
@@ -141,8 +137,17 @@ def _grouping(
         space=task.space,
         gate=found.gate,
         recipe={"method": recipe, "k": task.k, "n_features": task.n_features, "target": task.target.key},
-        notes=(*notes, *fewer, *([f"{empty} of {k} groups hold no instance"] if empty else [])),
+        notes=(*notes, *fewer),
     )
+
+
+def _share(judged: Judged, some: Bools) -> float:
+    """R² around some of the held-out instances; nan if there are none, or the model says the same of all."""
+    values = judged.near.values[some]
+    variance = float(values.var()) if values.size else 0.0
+    if not variance > TINY * float(np.square(values).mean() if values.size else 1.0):
+        return float("nan")
+    return 1 - float(judged.losses[some].mean()) / variance
 
 
 def _verdict(fidelity: float, judged: Judged, k: int) -> Verdict:
@@ -150,9 +155,9 @@ def _verdict(fidelity: float, judged: Judged, k: int) -> Verdict:
     if not np.isfinite(fidelity):
         return Verdict(False, 0.0, GOOD, "No evidence: the model says the same of all these instances.")
     passed = fidelity >= GOOD
-    words = f"{k} explanations account for {max(fidelity, 0):.0%} of what the model does around held-out instances"
+    words = f"{k} explanations account for {100 * max(fidelity, 0):.0f} % of what the model does around held-out instances"
     best = np.sqrt(judged.ceiling / max(judged.losses.mean(), 1e-300))
-    tail = f"; with the best explanation for each known, the error would be {best:.0%} of what it is"
+    tail = f"; with the best explanation for each known, the error would be {100 * best:.0f} % of what it is"
     return Verdict(passed, fidelity, GOOD, words + tail + ".")
 
 

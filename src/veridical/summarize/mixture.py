@@ -13,7 +13,7 @@ from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import generator
 from veridical.records import Bools, Floats, Kernel
 from veridical.summarize.descent import Slope, downhill, toward
-from veridical.summarize.gates import Softmax, softmax
+from veridical.summarize.gates import Softmax, lengths, softmax, unit
 from veridical.summarize.near import Lines, Matrix, Near, error_of, is_sparse, stacked
 from veridical.summarize.regress import Regressions
 from veridical.summarize.task import Found, Gate, Task
@@ -71,8 +71,9 @@ class Mixture:
             check_positive("ridge", self.ridge)
 
     def __call__(self, task: Task) -> Found:
-        base = task.near(self.n_neighbors, kernel=self.kernel)
-        new = task.new(min(self.copies * len(base), ENOUGH), self.n_neighbors)
+        new = task.new(min(self.copies * len(task.points), ENOUGH), self.n_neighbors) if self.copies else None
+        more = 1 if new is not None else 1 + self.copies  # neighbors, where there is nothing between instances
+        base = task.near(self.n_neighbors * more, kernel=self.kernel)
         near = base if new is None else stacked([base, replace(new, shares=np.full(len(new), HALF))])
         judge = judge_of(task)
         ridge = SHRINK[0] * min(task.n_features, SHRINK[1]) if self.ridge is None else self.ridge
@@ -96,7 +97,7 @@ class Mixture:
             if self.start is not None:
                 labels = checked_labels(self.start(near.rows, task.k), len(near), task.k)
             elif number % 4 == 2:
-                bent = near.rows if is_sparse(near.rows) else np.tanh(near.rows / 1.5)
+                bent = unit(near.rows) if is_sparse(near.rows) else np.tanh(near.rows / 1.5)
                 labels = KMeans(task.k, random_state=int(rng.integers(2**31)), n_init=2).fit_predict(bent)
             elif number != 1:  # the second start is the first one with another gate
                 noise = 0.3 if number else 0.0
@@ -107,7 +108,8 @@ class Mixture:
 
 def judge_of(task: Task) -> Judge:
     """Mean loss around instances that are not learned from: new neighbors, held-out and new instances."""
-    fresh = [task.near(2, draw=1), task.near_held(2)]
+    n_judged = 2 if task.new(1, 1) is not None else 5
+    fresh = [task.near(n_judged, draw=1), task.near_held(n_judged)]
     fresh += [new for held in (False, True) if (new := task.new(FRESH, 2, draw=1, held=held)) is not None]
     check = stacked(fresh)
     return lambda lines, gate: error_of(check.losses(lines), gate(check.rows).argmax(axis=1), check.shares)
@@ -130,7 +132,8 @@ class Climb:
         shares = np.full((len(near), k), (1 - SURE) / k)
         shares[np.arange(len(near)), labels] += SURE
         lines = self.regress.fit(shares, self.task.n_features)
-        empty = Softmax(np.zeros((k, d)), np.zeros(k), self.directions)
+        length = float(np.sqrt(np.mean(lengths(near.rows) ** 2))) if self.directions else None
+        empty = Softmax(np.zeros((k, d)), np.zeros(k), length)
         slope = Slope(empty.view(near.rows), near.shares, self.settings.decay)
         gate = slope.descend((empty.slopes, empty.offsets), toward(shares), None, *WARM)
         losses, mask = near.losses(lines), None
@@ -150,7 +153,7 @@ class Climb:
             pull = toward(shares) if t < n_em else downhill(losses / _scale(losses))
             gate = slope.descend(gate, pull, mask, *STEPS)
             if t >= len(sizes) - 1:
-                now = Found(lines, Softmax(*gate, self.directions))
+                now = Found(lines, Softmax(*gate, length))
                 error = self.judge(now.lines, now.gate)
                 best, least = (now, error) if error < least else (best, least)
         return best, least

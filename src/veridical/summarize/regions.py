@@ -45,8 +45,8 @@ def _words(part: Any, own: Floats, everyone: Floats, scale: tuple[float, float])
         share, usual = float(own.mean()), float(everyone.mean())
         name = f"“{part.name}”" if part.relation == "word" else part.name
         if share >= usual:
-            return f"{name} ({share:.0%})" if share < 0.995 else name
-        return f"rarely {name} ({share:.0%})" if share > 0.005 else f"not {name}"
+            return f"{name} ({100 * share:.0f} %)" if share < 0.995 else name
+        return f"rarely {name} ({100 * share:.0f} %)" if share > 0.005 else f"not {name}"
     mean, spread = float(own.mean() - everyone.mean()), max(float(everyone.std()), 1e-12)
     level = mean / spread
     word = "high" if level > 0.25 else "low" if level < -0.25 else "medium"
