@@ -258,6 +258,36 @@ def test_better_than_one_model(name: str) -> None:
     assert many.ceiling <= many.error
 
 
+def test_the_weights_of_a_forest() -> None:
+    """Of the known instances they add up to one for any row, and an instance counts most for itself."""
+
+    @dataclass(frozen=True)
+    class Watched:
+        seen: Any
+
+        def __call__(self, task: Task) -> Found:
+            found = vd.Maple(n_trees=30, min_leaf=3)(task)
+            self.seen.append((found.gate, task.near(1).rows))
+            return found
+
+    seen: list[Any] = []
+    vd.group(bent, vd.Rows(X), X, k=3, method=Watched(seen))
+    gate, rows = seen[0]
+    shares = gate.grove.shares(rows)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_allclose(gate.grove.shares(X[:5] * 3).sum(axis=1), 1)
+    np.testing.assert_allclose(shares, shares.T)
+    assert (shares.diagonal() >= shares.max(axis=1)).all()
+    assert gate(rows[gate.chosen]).argmax(axis=1).tolist() == [0, 1, 2]
+    assert sorted(gate.grove.ranked()) == [0, 1, 2, 3]
+
+
+def test_as_many_groups_as_instances_when_some_are_held_out() -> None:
+    for name in ("linear", "cte", "etc", "tree", "lime", "maple", "mame"):
+        groups = vd.group(bent, vd.Rows(X[:45]), X[:45], k=45, n_features=2, method=METHODS[name])
+        keeps_the_contract(groups, X[:45], 45, 2)
+
+
 @pytest.mark.parametrize("bad", [{"n_neighbors": 0}, {"reach": 0.0}, {"reach": "far"}, {"n_instances": 1.5}])
 def test_settings_are_checked(bad: Any) -> None:
     with pytest.raises(vd.InputError, match=next(iter(bad))):

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from veridical.errors import check_whole
 from veridical.masks import generator
 from veridical.summarize.gates import Softmax
-from veridical.summarize.local import HELD, Around, best_gate, gates_of, greedy, means
+from veridical.summarize.local import HELD, Around, best_gate, gates_of, greedy, seen
 from veridical.summarize.near import Matrix, Near
 from veridical.summarize.regress import Regressions
 from veridical.summarize.task import Found, Gate, Task
@@ -41,9 +41,9 @@ class GlobalLinear:
 class ClusterThenExplain:
     """CTE: k-means on the instances, then one sparse regression on the neighbors of each cluster.
 
-    Fewer than k clusters where fewer instances differ. Of the gates that GIME's authors gave it, the best around
-    held-out instances: distance to a cluster's center, features in common with its explanation, or the
-    explanation's size.
+    Texts are clustered by direction, whatever their length. Fewer than k clusters where fewer instances differ. Of
+    the gates that GIME's authors gave it, the best around held-out instances: distance to a cluster's center,
+    features in common with its explanation, or the explanation's size.
     """
 
     n_neighbors: int = 10
@@ -53,7 +53,7 @@ class ClusterThenExplain:
 
     def __call__(self, task: Task) -> Found:
         near = task.near(self.n_neighbors)
-        return by_labels(task, near, clusters(near.rows, task.k, generator(task.seed, 41)))
+        return by_labels(task, near, clusters(seen(near.rows), task.k, generator(task.seed, 41)))
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class PickLime:
         local = self.local(task, task.n_features)
         chosen = greedy(local.weights, local.near.rows, task.k)
         lines = local.lines(chosen)
-        gates = gates_of(lines, means(local.near.rows[chosen], np.arange(len(chosen)), len(chosen)))
+        gates = gates_of(lines, local.near.rows[chosen], np.arange(len(chosen)))
         return Found(lines, best_gate(lines, gates, task.near_held(HELD)))
 
 
@@ -131,5 +131,5 @@ def by_labels(task: Task, near: Near, labels: Any, *gates: Gate) -> Found:
     """One sparse regression a group of instances, and the best gate, of these and the usual ones."""
     k = int(labels.max()) + 1
     lines = Regressions(near).fit(np.eye(k)[labels], task.n_features)
-    usual = gates_of(lines, means(near.rows, labels, k))
+    usual = gates_of(lines, near.rows, labels)
     return Found(lines, best_gate(lines, [*gates, *usual], task.near_held(HELD)))

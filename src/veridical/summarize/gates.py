@@ -119,17 +119,21 @@ class Leaves:
 
 @dataclass(frozen=True, eq=False)
 class Centers:
-    """The nearer a center, the likelier its group: softmax of minus the distances."""
+    """The nearer a center, the likelier its group: softmax of minus the distances.
+
+    ``unit`` looks at the direction of a row alone.
+    """
 
     centers: Floats  # (k, d)
+    unit: bool = False
 
     def __call__(self, rows: Matrix) -> Floats:
         """Probabilities (n, k)."""
-        return softmax(-euclidean_distances(rows, self.centers))
+        return softmax(-euclidean_distances(unit(rows) if self.unit else rows, self.centers))
 
     def reasons(self, row: Matrix, group: int) -> Floats:
         """How much nearer each feature is, in squares, to the group's center than to the centers on average."""
-        apart = np.square(dense(row) - self.centers)
+        apart = np.square(dense(unit(row) if self.unit else row) - self.centers)
         return np.asarray(apart.mean(axis=0) - apart[group])
 
 
@@ -172,24 +176,29 @@ class Size:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The group of the nearest known row."""
+    """The group of the nearest known row; ``unit`` looks at the direction of rows alone."""
 
     rows: Matrix  # (m, d)
     groups: Any  # (m,) ints
     k: int
+    unit: bool = False
+
+    def _seen(self, rows: Matrix) -> Matrix:
+        return unit(rows) if self.unit else rows
 
     def __call__(self, rows: Matrix) -> Floats:
         """One for the group, zero for the others."""
-        near = NearestNeighbors(n_neighbors=1).fit(self.rows)
-        found = self.groups[near.kneighbors(rows, return_distance=False)[:, 0]]
+        near = NearestNeighbors(n_neighbors=1).fit(self._seen(self.rows))
+        found = self.groups[near.kneighbors(self._seen(rows), return_distance=False)[:, 0]]
         return np.asarray(np.eye(self.k)[found])
 
     def reasons(self, row: Matrix, group: int) -> Floats:
         """How much nearer each feature is, in squares, to the nearest of the group than to the nearest other."""
-        apart = euclidean_distances(row, self.rows)[0]
+        row, rows = self._seen(row), self._seen(self.rows)
+        apart = euclidean_distances(row, rows)[0]
         own = self.groups == group
         if own.all():
             return np.zeros(row.shape[1])
         at, other = (int(np.argmin(np.where(side, apart, np.inf))) for side in (own, ~own))
-        told = np.square(dense(row) - dense(self.rows[[at, other]]))
+        told = np.square(dense(row) - dense(rows[[at, other]]))
         return np.asarray(told[1] - told[0])

@@ -15,7 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 from veridical.errors import check_positive, check_whole
 from veridical.masks import generator
 from veridical.records import Floats
-from veridical.summarize.gates import Centers, Overlap, Size
+from veridical.summarize.gates import Centers, Overlap, Size, unit
 from veridical.summarize.near import Lines, Matrix, Near, error_of, is_sparse
 from veridical.summarize.regress import DENSE, moments, promising, solve_sparse
 from veridical.summarize.task import Gate, Task
@@ -137,7 +137,7 @@ def greedy(weights: csr_matrix, rows: Matrix, k: int) -> Indices:
     """
     has = csr_matrix((np.ones(weights.nnz), weights.indices, weights.indptr), weights.shape)
     importance = np.sqrt(np.asarray(abs(weights).sum(axis=0)).ravel())
-    apart = euclidean_distances(rows)
+    apart = euclidean_distances(seen(rows))
     nearest, left = np.full(len(apart), apart.max()), np.ones(len(apart), bool)
     chosen = list[int]()
     for _ in range(min(k, len(apart))):
@@ -151,9 +151,21 @@ def greedy(weights: csr_matrix, rows: Matrix, k: int) -> Indices:
     return np.array(chosen, dtype=np.intp)
 
 
-def gates_of(lines: Lines, centers: Floats) -> list[Gate]:
-    """The ways of choosing among explanations that GIME's authors let the others have."""
-    return [Centers(centers), Overlap(lines.weights), Size(lines.weights)]
+def gates_of(lines: Lines, rows: Matrix, labels: Any) -> list[Gate]:
+    """The ways of choosing among explanations that GIME's authors let the others have, of instances in groups."""
+    return [centers_of(rows, labels), Overlap(lines.weights), Size(lines.weights)]
+
+
+def centers_of(rows: Matrix, labels: Any) -> Centers:
+    """The gate by the mean of each group; of texts, which differ in length most, by the mean direction."""
+    rows = seen(rows)
+    means = [np.asarray(rows[labels == g].mean(axis=0)).ravel() for g in range(int(labels.max()) + 1)]
+    return Centers(np.stack(means), unit=is_sparse(rows))
+
+
+def seen(rows: Matrix) -> Matrix:
+    """Rows as distances see them: of texts, the direction alone."""
+    return unit(rows) if is_sparse(rows) else rows
 
 
 def best_gate(lines: Lines, gates: Sequence[Gate], held: Near) -> Gate:
@@ -161,8 +173,3 @@ def best_gate(lines: Lines, gates: Sequence[Gate], held: Near) -> Gate:
     losses = held.losses(lines)
     errors = [error_of(losses, gate(held.rows).argmax(axis=1), held.shares) for gate in gates]
     return gates[int(np.argmin(errors))]
-
-
-def means(rows: Matrix, labels: Any, k: int) -> Floats:
-    """The mean row of each group, (k, d)."""
-    return np.stack([np.asarray(rows[labels == g].mean(axis=0)).ravel() for g in range(k)])

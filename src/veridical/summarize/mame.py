@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.neighbors import kneighbors_graph
@@ -15,7 +15,7 @@ from veridical.errors import check_whole
 from veridical.records import Floats
 from veridical.summarize.baselines import COMPARED, by_labels
 from veridical.summarize.gates import Nearest
-from veridical.summarize.local import Around, Local
+from veridical.summarize.local import Around, Local, seen
 from veridical.summarize.near import Matrix
 from veridical.summarize.task import Found, Task
 
@@ -43,7 +43,7 @@ class Mame:
     def __call__(self, task: Task) -> Found:
         local = self.local(task, COMPARED)
         labels = self._cut(local, task.k)
-        nearest = Nearest(local.near.rows, labels, int(labels.max()) + 1)
+        nearest = Nearest(local.near.rows, labels, int(labels.max()) + 1, unit=issparse(local.near.rows))
         return by_labels(task, local.near, labels, nearest)
 
     def _cut(self, local: Local, k: int) -> Any:
@@ -51,7 +51,7 @@ class Mame:
         n = len(local.near)
         if k >= n:
             return np.arange(n)
-        links = linked(local.near.rows, min(self.n_linked, n - 1))
+        links = linked(seen(local.near.rows), min(self.n_linked, n - 1))
         tree = AgglomerativeClustering(min(k, n), linkage="ward", connectivity=links)
         return np.unique(tree.fit_predict(apart(local.weights)), return_inverse=True)[1]
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, diags
-from sklearn.ensemble import RandomForestRegressor
 
 from veridical.errors import check_positive, check_whole
 from veridical.masks import generator
 from veridical.records import Floats
 from veridical.summarize.gates import Centers
-from veridical.summarize.local import HELD, Indices, collected, greedy, means, sampled, solved, weighed
+from veridical.summarize.local import HELD, Indices, centers_of, collected, greedy, sampled, solved, weighed
 from veridical.summarize.near import Matrix, Near, dense
 from veridical.summarize.regress import DENSE, moments, promising
 from veridical.summarize.task import Found, Task
@@ -53,10 +52,12 @@ class Maple:
         shares = grove.shares(near.rows)
         local = collected(near, [solved(_moments(near, w, columns), columns, task.n_features) for w in shares])
         chosen = greedy(local.weights, near.rows, task.k)
-        centers = means(near.rows[chosen], np.arange(len(chosen)), len(chosen))
-        return Found(local.lines(chosen), Leafmates(grove, chosen, Centers(centers)))
+        centers = centers_of(near.rows[chosen], np.arange(len(chosen)))
+        return Found(local.lines(chosen), Leafmates(grove, chosen, centers))
 
     def _grove(self, near: Near, seed: int) -> Grove:
+        from sklearn.ensemble import RandomForestRegressor  # takes as long to import as all of veridical
+
         y = np.average(near.values, axis=1, weights=near.weights)
         d = near.rows.shape[1]
         columns = np.arange(d) if d <= DENSE else promising(near.rows, near.shares, y, DENSE)
