@@ -155,7 +155,8 @@ def _verdict(fidelity: float, judged: Judged, k: int) -> Verdict:
     if not np.isfinite(fidelity):
         return Verdict(False, 0.0, GOOD, "No evidence: the model says the same of all these instances.")
     passed = fidelity >= GOOD
-    words = f"{k} explanations account for {100 * max(fidelity, 0):.0f} % of what the model does around held-out instances"
+    share = f"{100 * max(fidelity, 0):.0f} %"
+    words = f"{k} explanations account for {share} of what the model does around held-out instances"
     best = np.sqrt(judged.ceiling / max(judged.losses.mean(), 1e-300))
     tail = f"; with the best explanation for each known, the error would be {100 * best:.0f} % of what it is"
     return Verdict(passed, fidelity, GOOD, words + tail + ".")

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.sparse import diags
 from sklearn.cluster import KMeans
+from sklearn.linear_model import Ridge
 
 from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import generator
@@ -30,7 +32,7 @@ WARM, STEPS = (300, 0.05), (60, 0.03)  # number and size of the gate's steps: at
 EM = 0.4  # share of the rounds in which the losses have a say in who belongs where
 DENSE = 60  # features that tell a region in the first round
 LESS = 0.1  # of the decay, for a last run from the best groups
-SHRINK = (6e-4, 50)  # ridge for each feature, and features from which on it is the same
+SHRINK = (3e-3, 3e-2)  # ridge of explanations with few features, and with all
 
 Start: TypeAlias = Callable[[Matrix, int], Any]
 Judge: TypeAlias = Callable[[Lines, Gate], float]
@@ -77,7 +79,7 @@ class Mixture:
         base = task.near(self.n_neighbors * more, kernel=self.kernel)
         near = base if new is None else stacked([base, replace(new, shares=np.full(len(new), HALF))])
         judge = judge_of(task)
-        ridge = SHRINK[0] * min(task.n_features, SHRINK[1]) if self.ridge is None else self.ridge
+        ridge = SHRINK[task.n_features >= base.rows.shape[1]] if self.ridge is None else self.ridge
         regress = Regressions.of(near, ridge)
         first = Climb(self, task, near, regress, judge, False)
         tried = [(replace(first, directions=by), labels) for labels, by in self._starts(task, base, near)]
@@ -97,8 +99,8 @@ class Mixture:
         for number in range(n):
             if self.start is not None:
                 labels = checked_labels(self.start(near.rows, task.k), len(near), task.k)
-            elif number % 4 == 2:
-                bent = unit(near.rows) if is_sparse(near.rows) else np.tanh(near.rows / 1.5)
+            elif number % 4 == (0 if is_sparse(near.rows) else 2):
+                bent = influences(near) if is_sparse(near.rows) else np.tanh(near.rows / 1.5)
                 labels = KMeans(task.k, random_state=int(rng.integers(2**31)), n_init=2).fit_predict(bent)
             elif number != 1:  # the second start is the first one with another gate
                 noise = 0.3 if number else 0.0
@@ -110,10 +112,7 @@ class Mixture:
 def judge_of(task: Task) -> Judge:
     """Mean loss around instances that are not learned from: those held out, and new ones where there are any."""
     fresh = [new for held in (False, True) if (new := task.new(FRESH, FEW, draw=1, held=held)) is not None]
-    if fresh:
-        check = stacked([task.near(FEW, draw=1), task.near_held(FEW), *fresh])
-    else:
-        check = task.near_held(MANY)
+    check = stacked([task.near(FEW, draw=1), task.near_held(FEW), *fresh]) if fresh else task.near_held(MANY)
     return lambda lines, gate: error_of(check.losses(lines), gate(check.rows).argmax(axis=1), check.shares)
 
 
@@ -185,6 +184,14 @@ def largest(slopes: Floats, n: int) -> Bools:
     mask = np.zeros(slopes.shape, bool)
     np.put_along_axis(mask, np.argsort(-np.abs(slopes), axis=1, kind="stable")[:, :n], True, axis=1)
     return mask
+
+
+def influences(near: Near) -> Matrix:
+    """What each feature of each instance adds by one linear model of all of them, as directions."""
+    root = np.sqrt(near.flat_weights)
+    y = near.values.ravel()
+    model = Ridge(alpha=1.0, solver="sparse_cg", max_iter=50).fit(near.designs, y, sample_weight=root**2)
+    return unit(near.rows @ diags(np.abs(model.coef_)))
 
 
 def checked_labels(labels: Any, n: int, k: int) -> Any:
