@@ -37,7 +37,9 @@ class Results:
         if path.exists():
             known = json.loads(path.read_text(encoding="utf-8"))
             if known.get("experiment") != experiment:
-                raise SystemExit(f"{path} holds {known.get('experiment')!r}, not {experiment!r}: choose another --out")
+                raise SystemExit(
+                    f"{path} holds {known.get('experiment')!r}, not {experiment!r}: choose another --out"
+                )
             self.commands = known["commands"]
             self.cells = {self.key_of(cell): cell for cell in known["cells"]}
 
@@ -126,8 +128,12 @@ def short(value: Any) -> Any:
 
 def command(data: Path | None) -> str:
     """The command again, without the paths of this machine."""
-    words = ["DIR" if data is not None and word == str(data) else word for word in sys.argv[1:]]
+    words = ["DIR" if data is not None and word == str(data) else _local(word) for word in sys.argv[1:]]
     return " ".join(["python", f"experiments/{Path(sys.argv[0]).name}", *words])
+
+
+def _local(word: str) -> str:
+    return Path(word).name if Path(word).is_absolute() else word
 
 
 def environment() -> dict[str, Any]:

@@ -69,7 +69,7 @@ def judge(problem: Problem, grouping: vd.Grouping) -> dict[str, Any]:
         "model": problem.own,
         "curve": curve(own_losses(said, problem.values, chances.argmax(axis=1)), chances.max(axis=1)),
         **features(grouping, problem.test),
-        "groups_used": int(len(np.unique(chances.argmax(axis=1)))),
+        "groups_used": len(np.unique(chances.argmax(axis=1))),
     }
 
 

@@ -26,7 +26,9 @@ def measure(cell: cells.Cell, data: Path) -> dict[str, Any]:
     return {**judge(problem, grouping), **cost, "settings": grouping.recipe["method"]}
 
 
-def plan(names: Sequence[str], ks: Sequence[int], splits: Sequence[int], methods: Sequence[str]) -> list[cells.Cell]:
+def plan(
+    names: Sequence[str], ks: Sequence[int], splits: Sequence[int], methods: Sequence[str]
+) -> list[cells.Cell]:
     """All cells, so ordered that a set and its model are made once."""
     return [
         {"set": name, "k": k, "split": split, "method": method}
@@ -53,7 +55,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--splits", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--ks", nargs="+", type=int, default=[], help="numbers of groups; the paper's by default")
     parser.add_argument("--jobs", type=int, default=1, help="processes; processor time is of each alone")
-    parser.add_argument("--limit", type=int, default=1800, help="seconds after which a cell is given up; 0 is never")
+    parser.add_argument(
+        "--limit", type=int, default=1800, help="seconds after which a cell is given up; 0 is never"
+    )
     parser.add_argument("--resume", action="store_true", help="leave what was measured without an error as it is")
     parser.add_argument("--out", type=Path, help="JSON file; cells of other runs in it stay")
     return parser
@@ -62,7 +66,7 @@ def arguments() -> argparse.ArgumentParser:
 def main(settings: argparse.Namespace) -> None:
     try:
         sets.check(settings.set, settings.data)
-    except sets.NoData as error:
+    except sets.NoDataError as error:
         raise SystemExit(f"gime_tables: {error}") from None
     name = "gime_ks" if settings.ks else "gime_tables"
     results = cells.Results(settings.out or cells.FOLDER / f"{name}.json", name, KEY)

@@ -23,7 +23,7 @@ from veridical.summarize import GROUPINGS
 KEY = ("variant", "d", "seed", "method")
 SIZES = (600, 200, 300)  # to train, validate and test
 VARIANTS = ("plain", "stretched", "clumps", "slanted")
-COMPARED = ("mixture", "gime", "model_tree")
+COMPARED = ("mixture", "gime", "tree")
 
 # Methods by name, with settings of their own: every one that is registered, and the starts that are to be shown.
 METHODS: dict[str, Any] = {name: method() for name, method in GROUPINGS.items()}

@@ -54,7 +54,7 @@ SETS = {
 }
 
 
-class NoData(Exception):
+class NoDataError(Exception):
     """A file that is wanted is not there."""
 
 
@@ -80,12 +80,14 @@ def check(names: Sequence[str], data: Path | None) -> None:
     wanted = {name: SETS[name].file for name in names}
     listed = ", ".join(dict.fromkeys(wanted.values()))
     if data is None:
-        raise NoData(f"the sets {', '.join(names)} are read from files: name their folder by --data DIR ({listed})")
+        raise NoDataError(
+            f"the sets {', '.join(names)} are read from files: name their folder by --data DIR ({listed})"
+        )
     for name, file in wanted.items():
         if not (data / file).is_file():
-            raise NoData(
-                f"the set {name!r} wants {file}; looked for {data / file}, which is not there. Give the folder that "
-                f"holds {file.split('/')[0]}/ as --data, or leave the set out by --set"
+            raise NoDataError(
+                f"the set {name!r} wants {file}; looked for {data / file}, which is not there. Give the folder "
+                f"that holds {file.split('/')[0]}/ as --data, or leave the set out by --set"
             )
 
 
@@ -145,10 +147,8 @@ def neighbors(rows: Any, rng: np.random.Generator) -> Any:
 
 def _text(name: str, split: int, data: Path) -> Problem:
     texts, labels = documents(name, data / SETS[name].file)
-    train, valid, test = parts(labels, SETS[name].sizes, split)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a few epochs are what is wanted
-        model = network(split).fit(texts[train], labels[train])
+    train, valid, test = shares(labels, SETS[name].sizes, split)
+    model = network(texts[train], labels[train], split)
 
     def predict(some: Sequence[str]) -> Any:
         return model.predict_proba(some)[:, 1]
@@ -181,7 +181,7 @@ def documents(name: str, path: Path) -> tuple[Any, Any]:
     return table["text"].str.lower().to_numpy(dtype=object), labels.astype(int)
 
 
-def parts(labels: Any, sizes: tuple[int, int, int], split: int) -> tuple[Any, Any, Any]:
+def shares(labels: Any, sizes: tuple[int, int, int], split: int) -> tuple[Any, Any, Any]:
     """Positions to train, validate and test on, the labels in the same shares."""
     everyone = np.arange(len(labels))
     train, rest = train_test_split(everyone, train_size=sizes[0], random_state=split, stratify=labels)
@@ -191,12 +191,15 @@ def parts(labels: Any, sizes: tuple[int, int, int], split: int) -> tuple[Any, An
     return train, valid, test
 
 
-def network(split: int) -> Any:
+def network(texts: Any, labels: Any, split: int) -> Any:
     """TF-IDF of words and pairs of words, then one hidden layer, trained for a few epochs."""
-    return make_pipeline(
+    model = make_pipeline(
         TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True),
         MLPClassifier((32,), batch_size=32, learning_rate_init=2e-3, max_iter=EPOCHS, random_state=split),
     )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a few epochs are what is wanted
+        return model.fit(texts, labels)
 
 
 def thinned(texts: Sequence[str], rng: np.random.Generator) -> tuple[list[str], list[list[str]]]:
