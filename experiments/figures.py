@@ -69,7 +69,7 @@ def coverage(cells: Sequence[Cell]) -> Any:
         panel.set_ylim(bottom=0)
         panel.set_xlabel("share of the instances, the surest")
         panel.set_ylabel("error")
-    panels[0].legend(fontsize=7, frameon=False)
+    _key(figure, panels)
     return figure
 
 
@@ -79,7 +79,7 @@ def numbers(cells: Sequence[Cell]) -> Any:
     figure, panels = _panels(len(names), 2.8)
     for panel, name in zip(panels, names, strict=True):
         for i, method in enumerate(methods):
-            ks = sorted(distinct(where(cells, set=name, method=method), "k"))
+            ks = distinct(where(cells, set=name, method=method), "k")
             values = [list(by_split(where(cells, set=name, method=method, k=k), "rmse").values()) for k in ks]
             means, sds = np.array([np.mean(v) for v in values]), np.array([np.std(v) for v in values])
             panel.plot(ks, means, f"C{i % 10}.-", lw=2 if method == OURS else 1, label=method)
@@ -88,7 +88,7 @@ def numbers(cells: Sequence[Cell]) -> Any:
         panel.set_ylim(bottom=0)
         panel.set_xlabel("groups")
         panel.set_ylabel("error")
-    panels[0].legend(fontsize=7, frameon=False)
+    _key(figure, panels)
     return figure
 
 
@@ -130,6 +130,14 @@ def _panels(n: int, height: float) -> tuple[Any, list[Any]]:
     for axis in axes.ravel()[:n]:
         axis.spines[["top", "right"]].set_visible(False)
     return figure, list(axes.ravel()[:n])
+
+
+def _key(figure: Any, panels: Sequence[Any]) -> None:
+    """One key for all panels, beside them: a method has the same color everywhere."""
+    lines = {
+        label: line for panel in panels for line, label in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(list(lines.values()), list(lines), loc="outside right upper", frameon=False)
 
 
 def _save(figure: Any, path: Path) -> None:

@@ -186,7 +186,7 @@ def gime_ks(record: Mapping[str, Any]) -> str:
     cells, pieces = record["cells"], [heading(record)]
     for name in distinct(cells, "set"):
         rows = []
-        for k in sorted(distinct(where(cells, set=name), "k")):
+        for k in distinct(where(cells, set=name), "k"):
             found = {m: spread(where(cells, set=name, k=k, method=m)) for m in distinct(cells, "method")}
             rows.append({TITLES[name] + ", groups": str(k), **found})
         pieces.append(table(rows))
@@ -249,6 +249,15 @@ SECTIONS = {
 }
 
 
+FIGURES = {"gime_tables": ("", "-coverage"), "gime_ks": ("",), "sp_lime_scale": ("",)}
+
+
+def links(name: str, experiment: str) -> str:
+    """The figures of a file that were drawn."""
+    files = [f"{name}{tail}.svg" for tail in FIGURES.get(experiment, ())]
+    return "".join(f"\n\n![{Path(f).stem}](results/{f})" for f in files if (FOLDER / f).exists())
+
+
 def put(text: str, name: str, body: str) -> str:
     """The text with something else between the marks of that name."""
     marks = re.compile(f"<!-- {name} -->\n.*?<!-- /{name} -->", re.DOTALL)
@@ -259,14 +268,15 @@ def put(text: str, name: str, body: str) -> str:
 
 def main(settings: argparse.Namespace) -> None:
     records = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
-    text = README.read_text(encoding="utf-8")
-    for name, record in records.items():
-        text = put(text, name, SECTIONS[record["experiment"]](record))
-    README.write_text(text, encoding="utf-8")
     if not settings.no_figures:
-        import figures
+        import figures  # only here: it needs matplotlib
 
         figures.draw(records, FOLDER)
+    text = README.read_text(encoding="utf-8")
+    for name, record in records.items():
+        kind = record["experiment"]
+        text = put(text, name, SECTIONS[kind](record) + links(name, kind))
+    README.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import numpy as np
 from scipy import stats
 
 from cells import Cell
+from sets import SETS
+from veridical.summarize import GROUPINGS
 
 OURS = "mixture"
 
@@ -36,8 +38,10 @@ def paired(first: dict[Any, float], second: dict[Any, float]) -> tuple[float, fl
 
 
 def distinct(cells: Iterable[Cell], field: str) -> list[Any]:
-    """The values of a field in the order in which they first come."""
-    return list(dict.fromkeys(cell[field] for cell in cells))
+    """The values of a field: numbers by size, methods and sets as they are registered, others as they come."""
+    found = list(dict.fromkeys(cell[field] for cell in cells))
+    known = {name: i for i, name in enumerate({"method": GROUPINGS, "set": SETS}.get(field, ()))}
+    return sorted(found, key=lambda value: value if isinstance(value, int) else known.get(value, len(known)))
 
 
 def where(cells: Iterable[Cell], **wanted: Any) -> list[Cell]:
