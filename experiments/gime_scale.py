@@ -73,7 +73,7 @@ def main(settings: argparse.Namespace) -> None:
     results = cells.Results(settings.out, "gime_scale", ("rows", "method"))
     results.commands = list(dict.fromkeys([*results.commands, cells.command(None)]))
     wanted = [{"rows": n, "method": method} for method in settings.methods for n in settings.rows]
-    cells.work(results, wanted, measure, resume=settings.resume, show=show)
+    cells.work(results, wanted, measure, resume=settings.resume, limit=settings.limit, show=show)
 
 
 def show(cell: cells.Cell) -> str:
@@ -85,6 +85,7 @@ if __name__ == "__main__":
     parser.add_argument("--rows", nargs="+", type=int, default=[1250, 2500, 5000, 10_000])
     parser.add_argument("--methods", nargs="+", choices=GROUPINGS, default=["mixture", "gime"])
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--limit", type=int, default=1800, help="seconds after which a fit is given up")
     parser.add_argument("--out", type=Path, default=cells.FOLDER / "gime_scale.json")
     parser.add_argument("--once", nargs=2, metavar=("ROWS", "METHOD"), help=argparse.SUPPRESS)
     main(parser.parse_args())
