@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from veridical.errors import check_whole
 from veridical.masks import generator
-from veridical.summarize.gates import Softmax
+from veridical.summarize.gates import Softmax, clusters
 from veridical.summarize.local import HELD, Around, best_gate, gates_of, greedy, seen
-from veridical.summarize.near import Matrix, Near
+from veridical.summarize.near import Near
 from veridical.summarize.regress import Regressions
 from veridical.summarize.task import Found, Gate, Task
 from veridical.summarize.tree import Grower
@@ -116,15 +113,6 @@ class ModelTree:
         tree = grower.grow(task.k)
         tree = replace(tree, k=int(np.sum(tree.feature < 0)))
         return Found(Regressions(near).fit(tree(near.rows), task.n_features), tree)
-
-
-def clusters(rows: Matrix, k: int, rng: np.random.Generator) -> Any:
-    """The cluster of each row by k-means, (n,): numbers from zero, none of them empty."""
-    means = KMeans(min(k, rows.shape[0]), n_init=10, random_state=int(rng.integers(2**31)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        labels = means.fit_predict(rows)
-    return np.unique(labels, return_inverse=True)[1]
 
 
 def by_labels(task: Task, near: Near, labels: Any, *gates: Gate) -> Found:

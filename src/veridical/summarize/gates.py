@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import diags
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
@@ -31,6 +34,15 @@ def unit(rows: Matrix) -> Matrix:
     size = lengths(rows)
     inverse = 1 / np.where(size > 0, size, 1.0)
     return (diags(inverse) @ rows).tocsr() if is_sparse(rows) else rows * inverse[:, None]
+
+
+def clusters(rows: Matrix, k: int, rng: np.random.Generator, n_init: int = 10) -> Any:
+    """The cluster of each row by k-means, (n,): numbers from zero, none of them empty."""
+    means = KMeans(min(k, rows.shape[0]), n_init=n_init, random_state=int(rng.integers(2**31)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # different rows may be fewer than clusters
+        labels = means.fit_predict(rows)
+    return np.unique(labels, return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)

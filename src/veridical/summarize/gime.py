@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from veridical.errors import check_whole
 from veridical.masks import generator
 from veridical.records import Floats, Kernel
-from veridical.summarize.gates import Sphere, softmax, unit
+from veridical.summarize.gates import Sphere, clusters, softmax, unit
 from veridical.summarize.near import Lines, Near, is_sparse
 from veridical.summarize.regress import moments, promising
 from veridical.summarize.task import Found, Task
@@ -62,7 +61,7 @@ class Gime:
 
 def _start(rows: Any, k: int, rng: np.random.Generator) -> Sphere:
     """The mean direction of each cluster; a cluster that is empty gets an instance."""
-    labels = KMeans(k, n_init=10, random_state=int(rng.integers(2**31))).fit_predict(rows)
+    labels = clusters(rows, k, rng)
     directions = np.zeros((k, rows.shape[1]))
     for g in range(k):
         members = np.flatnonzero(labels == g)

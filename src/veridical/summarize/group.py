@@ -55,10 +55,10 @@ def group_all(
     if max(ks) > len(points):
         raise InputError(f"wanted at most as many groups as instances: k is {max(ks)}, instances {len(points)}")
     known, n_asked = _target(model, represent, X, target)
-    kept, held = _split(points, None if validation is None else space.read(validation), seed)
+    kept, held = _split(points, None if validation is None else space.read(validation), max(ks), seed)
     if held is None:
         held = kept
-        notes.append(f"with fewer than {FEWEST} instances none is held out: fidelity is of new neighbors alone")
+        notes.append("too few instances to hold some out: fidelity is that of new neighbors alone")
     task = Task(model, known, space, kept, held, max(ks), n_features, seed)
     check = task.near_held(NEIGHBORS, draw=1)
     tried = [_judge(method, replace(task, k=k), check) for k in ks]
@@ -80,15 +80,13 @@ def _target(model: Model, represent: Any, X: Any, target: Any) -> tuple[Target, 
     return resolve(target, model, outputs), n
 
 
-def _split(points: Any, given: Any, seed: Seed) -> tuple[Any, Any]:
-    """Instances to learn from, and those that are held out."""
-    if given is not None:
-        return points, given
+def _split(points: Any, given: Any, k: int, seed: Seed) -> tuple[Any, Any]:
+    """Instances to learn from, and those that are held out; None of too few."""
     n = len(points)
-    if n < FEWEST:
-        return points, None
-    order = generator(seed, 9).permutation(n)
     n_held = max(round(HELD * n), 10)
+    if given is not None or n < FEWEST or n - n_held < k:
+        return points, given
+    order = generator(seed, 9).permutation(n)
     return points[np.sort(order[n_held:])], points[np.sort(order[:n_held])]
 
 

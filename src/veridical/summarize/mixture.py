@@ -8,14 +8,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import diags
-from sklearn.cluster import KMeans
 from sklearn.linear_model import Ridge
 
 from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import generator
 from veridical.records import Bools, Floats, Kernel
 from veridical.summarize.descent import Slope, downhill, toward
-from veridical.summarize.gates import Softmax, lengths, softmax, unit
+from veridical.summarize.gates import Softmax, clusters, lengths, softmax, unit
 from veridical.summarize.near import Lines, Matrix, Near, error_of, is_sparse, stacked
 from veridical.summarize.regress import Regressions
 from veridical.summarize.task import Found, Gate, Task
@@ -29,9 +28,10 @@ STARTS = (4, 32)  # fewest and most
 WORK = 6e7  # instances × features × groups that all starts together may cost
 SURE = 0.98  # how surely an instance belongs to the group that a start gives it
 WARM, STEPS = (300, 0.05), (60, 0.03)  # number and size of the gate's steps: at first, and each round
+BEND = 1.5  # standard deviations from which on more of a feature hardly moves a cluster
 EM = 0.4  # share of the rounds in which the losses have a say in who belongs where
 DENSE = 60  # features that tell a region in the first round
-LESS = 0.1  # of the decay, for a last run from the best groups
+AGAIN = (0.1, 3.0)  # times the decay, for last runs from the best groups
 SHRINK = (3e-3, 3e-2)  # ridge of explanations with few features, and with all
 
 Start: TypeAlias = Callable[[Matrix, int], Any]
@@ -86,9 +86,11 @@ class Mixture:
         found = [climb.run(labels) for climb, labels in tried]
         at = int(np.argmin([error for _, error in found]))
         best, error = found[at]
-        sharper = replace(tried[at][0], settings=replace(self, decay=LESS * self.decay))
-        again, last = sharper.run(best.gate(near.rows).argmax(axis=1))
-        return again if last < error else best
+        groups = best.gate(near.rows).argmax(axis=1)
+        for times in AGAIN:
+            again, last = replace(tried[at][0], settings=replace(self, decay=times * self.decay)).run(groups)
+            best, error = (again, last) if last < error else (best, error)
+        return best
 
     def _starts(self, task: Task, base: Near, near: Near) -> Iterator[tuple[Any, bool]]:
         """Groups to start from, and whether the gate looks at directions alone."""
@@ -96,12 +98,12 @@ class Mixture:
         leaf = max(min(20, len(base) // (2 * task.k)), 2)
         if n is None:
             n = int(np.clip(WORK / (near.rows.shape[0] * near.rows.shape[1] * task.k), *STARTS))
+        bent = influences(near) if is_sparse(near.rows) else np.tanh(near.rows / BEND)
         for number in range(n):
             if self.start is not None:
                 labels = checked_labels(self.start(near.rows, task.k), len(near), task.k)
-            elif number % 4 == (0 if is_sparse(near.rows) else 2):
-                bent = influences(near) if is_sparse(near.rows) else np.tanh(near.rows / 1.5)
-                labels = KMeans(task.k, random_state=int(rng.integers(2**31)), n_init=2).fit_predict(bent)
+            elif number % 4 == 2:
+                labels = clusters(bent, task.k, rng, n_init=2)
             elif number != 1:  # the second start is the first one with another gate
                 noise = 0.3 if number else 0.0
                 tree = Grower(base, min(task.n_features, 8), min_leaf=leaf, noise=noise, rng=rng).grow(task.k)
