@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from veridical.attribute import METHODS
 from veridical.attribute.ask import Model, model_of
 from veridical.attribute.lime import SETTINGS, Lime
 from veridical.attribute.many import Plan, Track, explain_all
@@ -16,6 +17,7 @@ from veridical.errors import InputError, check_whole
 from veridical.records import Explanation, Explanations, Floats, Grouping, Method, Pick, Predict, Representer
 from veridical.render.terminal import progress
 from veridical.scale.store import source_of
+from veridical.summarize import GROUPINGS
 from veridical.summarize.concepts import Concepts, Matched, matched
 from veridical.summarize.group import group_all
 from veridical.summarize.mixture import Mixture
@@ -150,7 +152,7 @@ def group(
     check_whole("n_features", n_features)
     if isinstance(target, (list, tuple)):
         raise InputError("groups explain one target for all instances; call group once a target")
-    work = Mixture() if method is None else _settings(method, "vd.Mixture()")
+    work = Mixture() if method is None else _settings(method, "vd.Mixture()", METHODS)
     return group_all(
         work,
         model,
@@ -314,12 +316,13 @@ def _representer(represent: Any) -> Any:
 
 
 def _method(method: Any) -> Any:
-    return Lime() if method is None else _settings(method, "vd.Lime(n_samples=2000)")
+    return Lime() if method is None else _settings(method, "vd.Lime(n_samples=2000)", GROUPINGS)
 
 
-def _settings(method: Any, example: str) -> Any:
+def _settings(method: Any, example: str, others: Mapping[str, Any]) -> Any:
+    """A method of the right kind: ``others`` are methods for another purpose."""
     if isinstance(method, type):
         raise InputError(f"method wants settings, such as {method.__name__}(), not the class itself")
-    if not callable(method):
+    if not callable(method) or isinstance(method, tuple(others.values())):
         raise InputError(f"method wants settings such as {example}, not {method!r}")
     return method

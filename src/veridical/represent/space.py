@@ -20,6 +20,8 @@ from veridical.masks import generator
 from veridical.records import Floats, Instances, Kernel, Part, Representation, Representer, Seed
 from veridical.represent.background import Background
 from veridical.represent.columns import Coded, Normal, as_numbers
+from veridical.represent.describe import scenes
+from veridical.represent.fields import Fields
 from veridical.represent.masked import Listed, NoParts
 from veridical.represent.rows import Rows
 
@@ -298,8 +300,17 @@ class MaskSpace:
     def of(cls, represent: Representer, X: Any) -> MaskSpace:
         """All parts that the instances of X have."""
         found: dict[str, Part] = {}
-        for _, representation in Listing.of(represent, X):
-            for part in () if representation is None else representation.parts:
+        places: list[bytes] | None = None
+        for number, representation in Listing.of(represent, X):
+            own = () if representation is None else representation.parts
+            here = [scene.layout() for scene in scenes(getattr(representation, "view", None), len(own))]
+            if here != (here if places is None else places):
+                raise InputError(
+                    f"the parts of instance {number} lie at other places than those of the first, and groups need "
+                    "features that all instances share: cut all alike, as vd.Grid(4, 4) does pictures of one size"
+                )
+            places = here
+            for part in own:
                 found.setdefault(part.column, Part(part.column, part.column, part.relation))
         if not found:
             raise InputError("none of these instances has a part, so there is nothing to group by")
@@ -359,6 +370,8 @@ def flat(distances: Floats) -> Floats:
 
 def space_of(represent: Any, X: Any) -> Space:
     """The features that all instances of a representer share."""
+    if isinstance(represent, Fields):
+        raise InputError("groups are of instances of one kind: give one of the fields alone, such as vd.Words()")
     if isinstance(represent, Rows) and not represent.sparse:
         return TableSpace.of(represent.background, X)
     return MaskSpace.of(represent, X)

@@ -52,6 +52,8 @@ def group_all(
     X, validation = data
     space = space_of(represent, X)
     points, notes = space.read(X), list[str]()
+    if not len(points):
+        raise InputError("there are no instances to group")
     if max(ks) > len(points):
         raise InputError(f"wanted at most as many groups as instances: k is {max(ks)}, instances {len(points)}")
     known, n_asked = _target(model, represent, X, target)
@@ -84,6 +86,8 @@ def _split(points: Any, given: Any, k: int, seed: Seed) -> tuple[Any, Any]:
     """Instances to learn from, and those that are held out; None of too few."""
     n = len(points)
     n_held = max(round(HELD * n), 10)
+    if given is not None and not len(given):
+        raise InputError("validation is empty: give some instances, or leave it out to hold some of X out")
     if given is not None or n < FEWEST or n - n_held < k:
         return points, given
     order = generator(seed, 9).permutation(n)

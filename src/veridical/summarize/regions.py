@@ -12,6 +12,8 @@ from veridical.summarize.near import Matrix, dense
 from veridical.summarize.task import Gate
 
 MOST = 5  # features that tell a region
+APART, FAR = 0.25, 1.25  # standard deviations from the mean that are worth a word, and that are a lot
+NARROW = 0.7  # of the spread: members that vary less have something in common
 SAMPLE = 200  # instances of a group that are asked for their reasons
 
 
@@ -44,12 +46,16 @@ def _words(part: Any, own: Floats, everyone: Floats, scale: tuple[float, float])
     if part.relation != "per sd":
         share, usual = float(own.mean()), float(everyone.mean())
         name = f"“{part.name}”" if part.relation == "word" else part.name
-        if share >= usual:
+        if abs(share - usual) < APART * max(usual * (1 - usual), share * (1 - share)) ** 0.5:
+            return ""
+        if share > usual:
             return f"{name} ({100 * share:.0f} %)" if share < 0.995 else name
         return f"rarely {name} ({100 * share:.0f} %)" if share > 0.005 else f"not {name}"
-    mean, spread = float(own.mean() - everyone.mean()), max(float(everyone.std()), 1e-12)
-    level = mean / spread
-    word = "high" if level > 0.25 else "low" if level < -0.25 else "medium"
-    word = f"very {word}" if abs(level) > 1.25 else word
+    spread = max(float(everyone.std()), 1e-12)
+    level = float(own.mean() - everyone.mean()) / spread
+    if abs(level) < APART and float(own.std()) > NARROW * spread:
+        return ""
+    word = "medium" if abs(level) < APART else "high" if level > 0 else "low"
+    word = f"very {word}" if abs(level) > FAR else word
     low, high = (float(np.quantile(own, q)) * scale[1] + scale[0] for q in (0.1, 0.9))
     return f"{part.name} {word} ({low:.4g} to {high:.4g})"
