@@ -22,7 +22,7 @@ from veridical.summarize.tree import Grower
 
 HALF = 0.5  # what a new instance counts
 ENOUGH = 6000  # new instances to learn from, at most
-FRESH = 1000  # new instances to judge by, of each kind
+FRESH = 2000  # new instances to judge by, of each kind
 FEW, MANY = 2, 10  # neighbors to judge by, where there are new instances and where not
 STARTS = (4, 32)  # fewest and most
 WORK = 6e7  # instances × features × groups that all starts together may cost
@@ -114,7 +114,7 @@ class Mixture:
 def judge_of(task: Task) -> Judge:
     """Mean loss around instances that are not learned from: those held out, and new ones where there are any."""
     fresh = [new for held in (False, True) if (new := task.new(FRESH, FEW, draw=1, held=held)) is not None]
-    check = stacked([task.near(FEW, draw=1), task.near_held(FEW), *fresh]) if fresh else task.near_held(MANY)
+    check = stacked([task.near_held(FEW), *fresh]) if fresh else task.near_held(MANY)
     return lambda lines, gate: error_of(check.losses(lines), gate(check.rows).argmax(axis=1), check.shares)
 
 
