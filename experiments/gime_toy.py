@@ -25,8 +25,18 @@ SIZES = (600, 200, 300)  # to train, validate and test
 VARIANTS = ("plain", "stretched", "clumps", "slanted")
 COMPARED = ("mixture", "gime", "tree")
 
+
+def wrong_axis(rows: Any, k: int) -> Any:
+    """Groups by the side of the second feature, which has nothing to do with the half-spaces."""
+    return (rows[:, 1] > 0).astype(int)
+
+
 # Methods by name, with settings of their own: every one that is registered, and the starts that are to be shown.
-METHODS: dict[str, Any] = {name: method() for name, method in GROUPINGS.items()}
+# The first two starts of a mixture are a model tree's, with either gate.
+METHODS: dict[str, Any] = {name: method() for name, method in GROUPINGS.items()} | {
+    "mixture, from a tree": vd.Mixture(n_starts=2),
+    "mixture, from the wrong axis": vd.Mixture(n_starts=2, start=wrong_axis),
+}
 
 
 @dataclass(frozen=True, eq=False)

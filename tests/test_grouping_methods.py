@@ -109,9 +109,7 @@ HARD: dict[str, tuple[Any, int, int]] = {
 
 @every
 @pytest.mark.parametrize("case", HARD)
-def test_hard_tables(name: str, case: str, request: pytest.FixtureRequest) -> None:
-    if case == "duplicates" and name in ("mixture", "gime"):
-        request.applymarker(pytest.mark.xfail(reason="k-means warns of fewer clusters than k"))
+def test_hard_tables(name: str, case: str) -> None:
     rows, k, n_features = HARD[case]
     groups = vd.group(
         lambda X: np.abs(X).sum(axis=1), vd.Rows(rows), rows, k=k, n_features=n_features, method=METHODS[name]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import explanations as made
 import veridical as vd
@@ -535,3 +536,13 @@ def test_from_rows_to_few() -> None:
     assert heaviest == {"x1", "x4"}
     assert pick.coverage[-1] > pick.random[-1, 0]
     assert pick.names == tuple(dict.fromkeys(name for why in many for name in why.names))
+
+
+def test_values_of_sparse_rows_share_a_column_whatever_they_are() -> None:
+    rng = np.random.default_rng(0)
+    X = csr_matrix(rng.random((30, 6)) * (rng.random((30, 6)) < 0.6))
+    X = X[np.diff(X.indptr) > 1]
+    many = vd.explain_many(lambda X: np.asarray(X[:, 0].todense()).ravel(), vd.Rows(X), X)
+    found = vd.pick(many, 2)
+    assert set(found.names) == {f"x{j}" for j in range(6)}
+    assert found.names[int(np.argmax(found.importance))] == "x0"

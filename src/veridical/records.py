@@ -54,7 +54,7 @@ class Part:
 
     name: str  # "age > 50.5"
     column: str  # "age"
-    relation: str  # "≤", ">", "in", "=", "is missing", "per sd"
+    relation: str  # "≤", ">", "in", "=", "is missing", "not zero", "per sd"
     value: Any = None  # 50.5; (30.0, 50.5) for "in"
 
 

@@ -17,16 +17,9 @@ from veridical.represent.looks import LOOKS, look, look_words
 from veridical.represent.shapes import SHAPES, shape, shape_words
 from veridical.represent.timbres import SOUNDS, TILES, sound, sound_words, tile, tile_words
 
-COMPARABLE = frozenset(
-    {"≤", ">", "in", "=", "is missing", "per sd", "word", "sentence"}
-)  # relations of parts that
-# are the same thing in every instance
-WHERE = {
-    "picture": "labels",
-    "series": "labels",
-    "spectrogram": "labels",
-    "sound": "bounds",
-}  # parts lie, in a view
+# Relations of parts that are the same thing in every instance, and where others lie in a view.
+COMPARABLE = frozenset({"≤", ">", "in", "=", "is missing", "not zero", "per sd", "word", "sentence"})
+WHERE = {"picture": "labels", "series": "labels", "spectrogram": "labels", "sound": "bounds"}
 
 Blocks = tuple[tuple[str, int, float, float], ...]  # (what, n features, weight in likeness, least spread)
 

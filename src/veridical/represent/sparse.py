@@ -30,7 +30,7 @@ class SparseRow:
     @property
     def parts(self) -> tuple[Part, ...]:
         return tuple(
-            Part(f"{self.columns[c]} = {v:g}", self.columns[c], "=", float(v))
+            Part(f"{self.columns[c]} = {v:g}", self.columns[c], "not zero", float(v))
             for c, v in zip(self.row.indices, self.row.data, strict=True)
         )
 

@@ -133,4 +133,4 @@ def _combined(indices: Any, sizes: Sequence[int]) -> tuple[Any, Any]:
 
 def _key(name: str, column: str, relation: str, value: str) -> Key:
     """What makes two parts the same thing, in memory as in a file."""
-    return name, column, relation, "" if relation in OWN_VALUE else value
+    return (column, column, relation, "") if relation in OWN_VALUE else (name, column, relation, value)

@@ -14,7 +14,14 @@ from veridical.records import Floats, Ints, Part, Record, View
 from veridical.represent.masked import unique
 
 Label: TypeAlias = int | str  # of a target
-OWN_VALUE = frozenset({"per sd"})  # relations whose value is the instance's, and does not tell parts apart
+OWN_VALUE = frozenset(
+    {"per sd", "not zero"}
+)  # relations whose value is the instance's, and does not tell parts apart
+
+
+def shared(part: Part) -> Part:
+    """A part as all instances have it: by its column, where the value is the instance's own."""
+    return replace(part, name=part.column, value=None) if part.relation in OWN_VALUE else part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +138,7 @@ class _Builder:
             if key not in self.columns:
                 part = batch.parts[code]
                 self.columns[key] = len(self.parts)
-                self.parts.append(replace(part, value=None) if part.relation in OWN_VALUE else part)
+                self.parts.append(shared(part))
                 self.targets.append(self.known[labels[label]])
             numbers[i] = self.columns[key]
         return numbers[inverse]
