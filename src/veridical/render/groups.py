@@ -15,7 +15,7 @@ from veridical.render.words import count, decimals, fidelity_words, number, perc
 
 MOST_GROUPS, MOST_PARTS = 10, 8  # in a terminal
 MOST_REASONS = 5
-NUMBERS = "a group's number is its column in assign(X), from 0"
+NUMBERS = "a group's number is its column in assign(X), from 0; numbers weigh by their standard deviation"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
