@@ -19,8 +19,9 @@ from veridical.summarize.near import Near, dense
 from veridical.summarize.regions import describe
 from veridical.summarize.task import Found, Groups, Task
 
-HELD = 0.15  # share of the instances that is held out
-FEWEST = 40  # instances from which on some are held out
+CHOOSE, MEASURE = 0.15, 0.1  # shares of the instances that are held out, to choose by and to measure by
+LEAST = 10  # instances for each of these, at least
+FEWEST = 60  # instances from which on some are held out
 NEIGHBORS = 10  # on which fidelity is measured
 TINY = 1e-20  # share of the squared outputs below which they do not vary
 GOOD = 0.8  # fidelity from which on groups are worth believing
@@ -51,24 +52,23 @@ def group_all(
     """Learn groups of the instances; of several numbers of groups, the fewest that are as good as the best."""
     X, validation = data
     space = space_of(represent, X)
-    points, notes = space.read(X), list[str]()
+    points = space.read(X)
     if not len(points):
         raise InputError("there are no instances to group")
     if max(ks) > len(points):
         raise InputError(f"wanted at most as many groups as instances: k is {max(ks)}, instances {len(points)}")
     known, n_asked = _target(model, represent, X, target)
-    kept, held = _split(points, None if validation is None else space.read(validation), max(ks), seed)
-    if held is None:
-        held = kept
-        notes.append("too few instances to hold some out: fidelity is that of new neighbors alone")
-    task = Task(model, known, space, kept, held, max(ks), n_features, seed)
-    check = task.near_held(NEIGHBORS, draw=1)
-    tried = [_judge(method, replace(task, k=k), check) for k in ks]
+    split, note = _split(points, None if validation is None else space.read(validation), max(ks), seed)
+    task = Task(model, known, space, split.learn, split.choose, max(ks), n_features, seed)
+    choose = task.near_held(NEIGHBORS, draw=1)
+    tried = [_judge(method(own := replace(task, k=k)), own.k, choose) for k in ks]
     best = _fewest(tried)
     if len(ks) > 1:
         shown = ", ".join(f"{j.k}: {np.sqrt(j.losses.mean()):.3g}" for j in tried)
-        notes.append(f"{best.k} groups, the fewest that are as good as any; held-out error by number: {shown}")
-    return _grouping(replace(task, k=best.k), best, points, notes, recipe_of(method), n_asked)
+        note += (f"k = {best.k} is the least that is as good as any; held-out error by k: {shown}",)
+    measure = choose if split.measure is None else replace(task, held=split.measure).near_held(NEIGHBORS, draw=2)
+    judged = _judge(best.found, best.k, measure)
+    return _grouping(replace(task, k=best.k), judged, points, note, recipe_of(method), n_asked)
 
 
 def _target(model: Model, represent: Any, X: Any, target: Any) -> tuple[Target, int]:
@@ -82,24 +82,39 @@ def _target(model: Model, represent: Any, X: Any, target: Any) -> tuple[Target, 
     return resolve(target, model, outputs), n
 
 
-def _split(points: Any, given: Any, k: int, seed: Seed) -> tuple[Any, Any]:
-    """Instances to learn from, and those that are held out; None of too few."""
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Instances to learn from, to choose by, and to measure by; None where those that chose must do."""
+
+    learn: Any
+    choose: Any
+    measure: Any | None = None
+
+
+def _split(points: Any, given: Any, k: int, seed: Seed) -> tuple[Split, tuple[str, ...]]:
+    """What is held out, with a note if the fidelity is not that of instances that nothing was chosen by."""
+    if given is not None:
+        if not len(given):
+            raise InputError("validation is empty: give some instances, or leave it out to hold some of X out")
+        return Split(points, given), (
+            "the validation also chose among what was learned, so the fidelity may be a little high",
+        )
     n = len(points)
-    n_held = max(round(HELD * n), 10)
-    if given is not None and not len(given):
-        raise InputError("validation is empty: give some instances, or leave it out to hold some of X out")
-    if given is not None or n < FEWEST or n - n_held < k:
-        return points, given
+    n_choose, n_measure = (max(round(share * n), LEAST) for share in (CHOOSE, MEASURE))
+    if n < FEWEST or n - n_choose - n_measure < k:
+        return Split(points, points), (
+            "too few instances to hold some out: the fidelity is of new neighbors alone",
+        )
     order = generator(seed, 9).permutation(n)
-    return points[np.sort(order[n_held:])], points[np.sort(order[:n_held])]
+    measure, choose, learn = (np.sort(part) for part in np.split(order, [n_measure, n_measure + n_choose]))
+    return Split(points[learn], points[choose], points[measure]), ()
 
 
-def _judge(method: Groups, task: Task, check: Near) -> Judged:
-    found = method(task)
-    losses = check.losses(found.lines)
-    group = found.gate(check.rows).argmax(axis=1)
+def _judge(found: Found, k: int, near: Near) -> Judged:
+    losses = near.losses(found.lines)
+    group = found.gate(near.rows).argmax(axis=1)
     own = losses[np.arange(len(group)), group]
-    return Judged(found, task.k, own, float(losses.min(axis=1).mean()), check, group)
+    return Judged(found, k, own, float(losses.min(axis=1).mean()), near, group)
 
 
 def _fewest(tried: Sequence[Judged]) -> Judged:
@@ -158,7 +173,8 @@ def _verdict(fidelity: float, judged: Judged, k: int) -> Verdict:
         return Verdict(False, 0.0, GOOD, "No evidence: the model says the same of all these instances.")
     passed = fidelity >= GOOD
     share = f"{100 * max(fidelity, 0):.0f} %"
-    words = f"{k} explanations account for {share} of what the model does around held-out instances"
+    who = f"{k} explanations account" if k > 1 else "One explanation accounts"
+    words = f"{who} for {share} of what the model does around held-out instances"
     best = np.sqrt(judged.ceiling / max(judged.losses.mean(), 1e-300))
     tail = f"; with the best explanation for each known, the error would be {100 * best:.0f} % of what it is"
     return Verdict(passed, fidelity, GOOD, words + tail + ".")
