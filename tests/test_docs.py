@@ -32,7 +32,15 @@ def test_the_demo_prints_and_writes_one_page(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "veridical", str(page)], capture_output=True, text=True, check=True
     )
-    for shown in ("malignant", "What is this paragraph about?", "target cat", "believe it"):
+    said = (
+        "malignant",
+        "What is this paragraph about?",
+        "target cat",
+        "believe it",
+        "4 of 50 rows",
+        "3 groups of",
+    )
+    for shown in said:
         assert shown in done.stdout
     assert str(page) in done.stdout
     text = page.read_text(encoding="utf-8")

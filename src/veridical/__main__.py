@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 import veridical as vd
 from veridical.errors import require
 from veridical.records import Floats
-from veridical.render.html import page
+from veridical.render.html import Shown, page
 
 TOPICS: dict[str, ModuleType] = {
     "signals": scipy.signal,
@@ -44,16 +44,21 @@ def tumor() -> tuple[vd.Explanation, vd.Explanations]:
     rows = vd.Rows(train)
     doubtful = abs(model.predict_proba(test)[:, 0] - 0.5).argmin()
     why = vd.explain(model.predict_proba, rows, test.iloc[doubtful])
-    return why, vd.explain_many(model.predict_proba, rows, test.head(50))
+    return why, vd.explain_many(model.predict_proba, rows, test.head(50), target="malignant")
 
 
-def progression() -> vd.Explanation:
-    """A gradient boosting model of how diabetes progresses: the patient with the highest prediction."""
+def progression() -> tuple[vd.Explanation, vd.Grouping]:
+    """Gradient boosting on how diabetes progresses: the patient with the highest prediction, and three groups."""
     data = load_diabetes(as_frame=True, scaled=False)
     train, test, answers, _ = train_test_split(data.data, data.target, random_state=0, test_size=0.3)
     model = GradientBoostingRegressor(random_state=0).fit(train, answers)
+    rows = vd.Rows(train)
     highest = test.iloc[model.predict(test).argmax()]
-    return vd.explain(model.predict, vd.Rows(train), highest)
+    quick = vd.Mixture(n_starts=4)
+    return (
+        vd.explain(model.predict, rows, highest),
+        vd.group(model.predict, rows, train, k=3, n_features=3, method=quick, validation=test),
+    )
 
 
 def paragraphs() -> tuple[list[str], list[str]]:
@@ -105,16 +110,18 @@ def collage() -> vd.Explanation:
 
 
 def main(path: str = "report.html") -> None:
-    """Print explanations of table rows, a text and a picture, and write them, with fifty more, into one page."""
-    why, many = tumor()
-    shown: list[tuple[str, vd.Explanation | vd.Explanations]] = [
-        ("Is this tumor malignant? A random forest on 30 measurements; the least certain test patient", why),
-        ("How far will the disease progress? Gradient boosting on 10 measurements", progression()),
+    """Print explanations, a pick and groups, and write them, with fifty more explanations, into one page."""
+    (tumors, many), (disease, groups) = tumor(), progression()
+    shown: list[tuple[str, Shown]] = [
+        ("Is this tumor malignant? A random forest on 30 measurements; the least certain test patient", tumors),
+        ("How far will the disease progress? Gradient boosting on 10 measurements", disease),
         ("What is this paragraph about? A linear model of tf-idf word weights; one it is not sure of", topic()),
         ("Cat or coffee? A random forest on patches, shown half of each", collage()),
+        ("Which four of fifty tumor patients show most of what the forest uses?", vd.pick(many, 4, k=5)),
+        ("What does it depend on, and for whom? Three groups of these patients", groups),
     ]
-    for question, explanation in shown:
-        print(f"{question}.\n\n{explanation}\n")
+    for question, found in shown:
+        print(f"{question}{'' if question.endswith('?') else '.'}\n\n{found}\n")
     report = Path(path).resolve()
     lead = "Every weight comes with a 95 % interval, every explanation with a verdict on itself."
     sections = [*shown, ("Fifty patients, from one sample", many)]

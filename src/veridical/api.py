@@ -129,10 +129,12 @@ def group(
 ) -> Grouping:
     """Explain a model by k groups of instances, each with one sparse linear explanation and its region.
 
-    ``k`` is a number of groups, or several of them, such as ``range(2, 11)``: then the fewest that are as good as
-    the best on instances that were held out. ``n_features`` is how many features an explanation has, and a region,
-    at most. ``validation`` are instances to hold out; by default some of X. ``target`` is one for all instances:
-    unless it is given, the class that is predicted most often.
+    ``represent`` is ``vd.Rows(X_train)`` for a table, ``vd.Words()`` for texts. ``k`` is a number of groups, or
+    several of them, such as ``range(2, 11)``: each is tried, and the fewest are kept that are as good as the best
+    on instances that were held out. ``n_features`` is the most features that an explanation has; a region is told
+    by few, too, unless the method says otherwise. ``method`` is how groups are found: ``vd.Mixture()`` by default,
+    or a peer such as ``vd.Gime()`` or ``vd.ModelTree()``. ``validation`` are instances to hold out; by default
+    some of X. ``target`` is one for all instances: unless it is given, the class that is predicted most often.
 
     >>> import numpy as np
     >>> import veridical as vd
@@ -197,8 +199,9 @@ def pick(
     """Pick a few explanations that cover together what the model uses (SP-LIME, Algorithm 2).
 
     ``explanations`` are those of explain_many, any iterable of them, or the path of a file they were saved in; a
-    Parquet file is read a little at a time. Of explanations that add the same, the first is taken. ``k`` lets only
-    the k heaviest parts of each explanation count, as in the paper; by default all that are not zero do.
+    Parquet file is read a little at a time. ``budget`` of them are picked, each the one that adds most to those
+    before; of explanations that add the same, the first. ``k`` lets only the k heaviest parts of each explanation
+    count, as in the paper; by default all that are not zero do, and in tables that is nearly every part.
 
     A part counts for each target apart; ``target`` leaves the explanations of others out. Parts of pictures,
     sounds and series that do not lie at the same places in all instances are matched by likeness, as

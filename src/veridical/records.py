@@ -412,7 +412,12 @@ class Membership(Record):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouping(Record):
-    """K explanations, each for a group of instances, with the regions where they apply."""
+    """K explanations, each for a group of instances, with the regions where they apply.
+
+    A group's number is its row in ``weights`` and its column in ``assign(X)``. The explanation of group g says
+    ``intercepts[g] + weights[g] @ features``: numbers in standard deviations from the mean of all instances,
+    categories and words 1 where they are there and 0 where not.
+    """
 
     parts: tuple[Part, ...]  # (d,) features that all instances share
     weights: Floats  # (k, d); in a table, of one standard deviation of a number

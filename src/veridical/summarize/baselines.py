@@ -38,9 +38,9 @@ class GlobalLinear:
 class ClusterThenExplain:
     """CTE: k-means on the instances, then one sparse regression on the neighbors of each cluster.
 
-    Texts are clustered by direction, whatever their length. Fewer than k clusters where fewer instances differ. Of
-    the gates that GIME's authors gave it, the best around held-out instances: distance to a cluster's center,
-    features in common with its explanation, or the explanation's size.
+    Texts are clustered by direction, whatever their length. Fewer than k clusters where fewer instances differ. A
+    gate assigns new instances: of those that GIME's authors gave it, the best around held-out instances, which is
+    the distance to a cluster's center, features in common with its explanation, or the explanation's size.
     """
 
     n_neighbors: int = 10
@@ -73,10 +73,10 @@ class ExplainThenCluster:
 class PickLime:
     """LIME on every instance, and the k explanations that SP-LIME picks, as they are.
 
-    ``local`` says how instances are explained. Of the gates that GIME's authors gave it, the best around held-out
-    instances: distance to the instance that was explained, features in common with its explanation, or the
-    explanation's size. Where explanations cover as much, as those of tables soon do, picks spread over the
-    instances.
+    ``local`` says how instances are explained. A gate assigns new instances: of those that GIME's authors gave it,
+    the best around held-out instances, which is the distance to the instance that was explained, features in
+    common with its explanation, or the explanation's size. Where explanations cover as much, as those of tables
+    soon do, picks spread over the instances.
     """
 
     local: Around = field(default_factory=Around)

@@ -25,8 +25,8 @@ class Gime:
 
     As in the authors' code: k-means on unit rows to start with; each model a ridge, its largest coefficients, and
     least squares on those; the regions by 30 steps of Adam, cut to their largest entries, then 600 more; 14
-    rounds, of which the last is kept. Neighbors count the same, as in the code, unless a ``kernel`` is given, as
-    in the paper.
+    rounds, of which the last is kept. ``gate_features`` tell a region, as many as an explanation has unless it is
+    given. Neighbors count the same, as in the code, unless a ``kernel`` is given, as in the paper.
     """
 
     n_neighbors: int = 10

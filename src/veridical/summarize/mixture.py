@@ -43,13 +43,16 @@ class Mixture:
     """Sparse linear models, each with a region that few features tell.
 
     As in GIME (Gao et al. 2021), explanations and regions are learned in turns. What is different: a region is a
-    linear score with an offset, of the instance or of its direction; new instances between the instances
-    (``copies`` for each) keep it from learning the instances by heart; features are chosen by forward selection
-    with exchange; it starts from model trees and clusters, ``n_starts`` times (by default 4 to 32 times, the fewer
-    the more instances and features there are), and keeps the round that is best on held-out and further new
-    instances. ``gate_features`` tell a region, as many as an explanation unless it is given; ``decay`` keeps
-    regions soft, ``ridge`` explanations small; with a ``kernel`` nearer neighbors count more. ``start`` may give
-    groups to start from: a function of the features (n, d) and k that returns one number from 0 to k - 1 a row.
+    linear score with an offset, of the instance or of its direction; new instances between the instances keep it
+    from learning the instances by heart; features are chosen by forward selection with exchange; it starts several
+    times, from model trees and clusters, and keeps the round that is best on held-out and further new instances.
+
+    ``n_starts``: more starts find better groups and take longer; by default 4 to 32, the fewer the more instances
+    and features there are. ``start`` gives groups to start from instead: a function of the features (n, d), those
+    of new instances among them, and k that returns one number from 0 to k - 1 a row. ``n_neighbors`` are asked
+    about around each instance, and ``copies`` new instances are made for each. ``gate_features`` tell a region, as
+    many as an explanation has unless it is given. ``rounds`` are taken from each start. ``decay`` keeps regions
+    soft, ``ridge`` explanations small; with a ``kernel`` nearer neighbors count more.
     """
 
     n_starts: int | None = None
