@@ -326,6 +326,10 @@ def _settings(method: Any, example: str, others: Mapping[str, Any]) -> Any:
     """A method of the right kind: ``others`` are methods for another purpose."""
     if isinstance(method, type):
         raise InputError(f"method wants settings, such as {method.__name__}(), not the class itself")
-    if not callable(method) or isinstance(method, tuple(others.values())):
+    if isinstance(method, tuple(others.values())):
+        raise InputError(
+            f"method wants settings such as {example}; vd.{type(method).__name__} is for another purpose"
+        )
+    if not callable(method):
         raise InputError(f"method wants settings such as {example}, not {method!r}")
     return method

@@ -64,7 +64,7 @@ def size_words(grouping: Grouping, group: int) -> str:
 def own_words(fidelity: float) -> str:
     """The fidelity of one group as a sentence without a subject."""
     if math.isnan(fidelity):
-        return "no held-out instance belongs to it, so its fidelity is unknown"
+        return "fidelity unknown: no held-out instance belongs to it, or the model says the same of all of them"
     return fidelity_words(fidelity)
 
 

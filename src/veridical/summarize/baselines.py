@@ -10,7 +10,7 @@ import numpy as np
 from veridical.errors import check_whole
 from veridical.masks import generator
 from veridical.summarize.gates import Softmax, clusters
-from veridical.summarize.local import HELD, Around, best_gate, gates_of, greedy, seen
+from veridical.summarize.local import HELD, Around, best_gate, check_local, gates_of, greedy, seen
 from veridical.summarize.near import Near
 from veridical.summarize.regress import Regressions
 from veridical.summarize.task import Found, Gate, Task
@@ -64,6 +64,9 @@ class ExplainThenCluster:
 
     local: Around = field(default_factory=Around)
 
+    def __post_init__(self) -> None:
+        check_local(self.local)
+
     def __call__(self, task: Task) -> Found:
         local = self.local(task, COMPARED)
         return by_labels(task, local.near, clusters(local.weights, task.k, generator(task.seed, 42)))
@@ -80,6 +83,9 @@ class PickLime:
     """
 
     local: Around = field(default_factory=Around)
+
+    def __post_init__(self) -> None:
+        check_local(self.local)
 
     def __call__(self, task: Task) -> Found:
         local = self.local(task, task.n_features)

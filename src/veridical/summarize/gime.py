@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from veridical.errors import check_whole
+from veridical.errors import InputError, check_whole
 from veridical.masks import generator
 from veridical.records import Floats, Kernel
 from veridical.summarize.gates import Sphere, clusters, softmax, unit
@@ -38,6 +38,12 @@ class Gime:
     def __post_init__(self) -> None:
         check_whole("n_neighbors", self.n_neighbors)
         check_whole("rounds", self.rounds)
+        if self.gate_features is not None:
+            check_whole("gate_features", self.gate_features)
+        if not isinstance(self.steps, tuple) or len(self.steps) != 2:
+            raise InputError(f"steps wants two numbers, before and after the cut, not {self.steps!r}")
+        for number in self.steps:
+            check_whole("steps", number)
 
     def __call__(self, task: Task) -> Found:
         near = task.near(self.n_neighbors, kernel=self.kernel)

@@ -37,6 +37,7 @@ class Judged:
     ceiling: float
     near: Near
     group: Any  # (m,)
+    held: bool  # whether nothing was learned from these instances
 
 
 def group_all(
@@ -61,14 +62,14 @@ def group_all(
     split, note = _split(points, None if validation is None else space.read(validation), max(ks), seed)
     task = Task(model, known, space, split.learn, split.choose, max(ks), n_features, seed)
     choose = task.near_held(NEIGHBORS, draw=1)
-    tried = [_judge(method(own := replace(task, k=k)), own.k, choose) for k in ks]
+    tried = [_judge(method(own := replace(task, k=k)), own, choose) for k in ks]
     best = _fewest(tried)
     if len(ks) > 1:
         shown = ", ".join(f"{j.k}: {np.sqrt(j.losses.mean()):.3g}" for j in tried)
         note += (f"k = {best.k} is the least that is as good as any; held-out error by k: {shown}",)
     measure = choose if split.measure is None else replace(task, held=split.measure).near_held(NEIGHBORS, draw=2)
-    judged = _judge(best.found, best.k, measure)
-    return _grouping(replace(task, k=best.k), judged, points, note, recipe_of(method), n_asked)
+    task = replace(task, k=best.k)
+    return _grouping(task, _judge(best.found, task, measure), points, note, recipe_of(method), n_asked)
 
 
 def _target(model: Model, represent: Any, X: Any, target: Any) -> tuple[Target, int]:
@@ -110,11 +111,12 @@ def _split(points: Any, given: Any, k: int, seed: Seed) -> tuple[Split, tuple[st
     return Split(points[learn], points[choose], points[measure]), ()
 
 
-def _judge(found: Found, k: int, near: Near) -> Judged:
+def _judge(found: Found, task: Task, near: Near) -> Judged:
     losses = near.losses(found.lines)
     group = found.gate(near.rows).argmax(axis=1)
     own = losses[np.arange(len(group)), group]
-    return Judged(found, k, own, float(losses.min(axis=1).mean()), near, group)
+    ceiling = float(losses.min(axis=1).mean())
+    return Judged(found, task.k, own, ceiling, near, group, held=task.held is not task.points)
 
 
 def _fewest(tried: Sequence[Judged]) -> Judged:
@@ -136,14 +138,14 @@ def _grouping(
     sizes = np.bincount(group, minlength=k)
     near = task.near(NEIGHBORS, draw=99)
     fidelity = _share(judged, np.ones(len(judged.group), bool))
-    fewer = [f"{k} groups were found, not {task.k}"] if k < task.k else []
+    fewer = [f"groups found: {k}, of at most {task.k}"] if 1 < k < task.k else []
     return Grouping(
         parts=task.space.parts,
         weights=lines.weights,
         intercepts=lines.intercepts,
         intervals=_intervals(near, found),
         sizes=sizes,
-        regions=describe(task.space, rows, group, found.gate, k),
+        regions=describe(task.space, rows, group, found.gate, sizes, task.n_features),
         fidelity=fidelity,
         fidelities=np.array([_share(judged, judged.group == g) for g in range(k)]),
         error=float(np.sqrt(judged.losses.mean())),
@@ -171,13 +173,14 @@ def _verdict(fidelity: float, judged: Judged, k: int) -> Verdict:
     """Do the groups say what the model does?"""
     if not np.isfinite(fidelity):
         return Verdict(False, 0.0, GOOD, "No evidence: the model says the same of all these instances.")
-    passed = fidelity >= GOOD
+    passed = fidelity >= GOOD and judged.held
     share = f"{100 * max(fidelity, 0):.0f} %"
     who = f"{k} explanations account" if k > 1 else "One explanation accounts"
-    words = f"{who} for {share} of what the model does around held-out instances"
+    where = "held-out instances" if judged.held else "instances they were learned from"
+    words = f"{who} for {share} of what the model does around {where}"
     best = np.sqrt(judged.ceiling / max(judged.losses.mean(), 1e-300))
-    tail = f"; with the best explanation for each known, the error would be {100 * best:.0f} % of what it is"
-    return Verdict(passed, fidelity, GOOD, words + tail + ".")
+    tail = f"; choosing the best of them for each instance would leave {100 * best:.0f} % of the error"
+    return Verdict(passed, fidelity, GOOD, words + (tail if k > 1 else "") + ".")
 
 
 def _intervals(near: Near, found: Found) -> Floats:

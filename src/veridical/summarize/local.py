@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from veridical.errors import check_positive, check_whole
+from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import generator
 from veridical.records import Floats
 from veridical.summarize.gates import Centers, Overlap, Size, unit
@@ -71,6 +71,12 @@ class Around:
         apart, members = NearestNeighbors(n_neighbors=m).fit(near.rows).kneighbors(near.rows)
         shares = np.exp(-2 * np.square(apart / np.maximum(apart[:, -1:], 1e-12)))
         return collected(near, [around(few, members[i], shares[i], n_features) for i in range(len(near))])
+
+
+def check_local(local: Any) -> None:
+    """Refuse what does not explain single instances in shared features."""
+    if not isinstance(local, Around):
+        raise InputError(f"local wants settings such as vd.Around(reach=0.3), not {local!r}")
 
 
 def sampled(task: Task, n: int) -> Task:

@@ -15,7 +15,7 @@ from veridical.errors import check_whole
 from veridical.records import Floats
 from veridical.summarize.baselines import COMPARED, by_labels
 from veridical.summarize.gates import Nearest
-from veridical.summarize.local import Around, Local, seen
+from veridical.summarize.local import Around, Local, check_local, seen
 from veridical.summarize.near import Matrix
 from veridical.summarize.task import Found, Task
 
@@ -38,6 +38,7 @@ class Mame:
     n_linked: int = 10
 
     def __post_init__(self) -> None:
+        check_local(self.local)
         check_whole("n_linked", self.n_linked)
 
     def __call__(self, task: Task) -> Found:

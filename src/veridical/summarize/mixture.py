@@ -69,6 +69,10 @@ class Mixture:
         for name in ("n_starts", "gate_features"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name))
+        if self.start is not None and not callable(self.start):
+            raise InputError(
+                f"start wants a function of the features (n, d) and k that gives each row a group, not {self.start!r}"
+            )
         check_whole("n_neighbors", self.n_neighbors)
         check_whole("copies", self.copies, least=0)
         check_whole("rounds", self.rounds, least=4)
@@ -99,7 +103,9 @@ class Mixture:
         """Groups to start from, and whether the gate looks at directions alone."""
         rng, n = generator(task.seed, 30), self.n_starts
         leaf = max(min(20, len(base) // (2 * task.k)), 2)
-        if n is None:
+        if n is None and self.start is not None:
+            n = 2  # one for either gate
+        elif n is None:
             n = int(np.clip(WORK / (near.rows.shape[0] * near.rows.shape[1] * task.k), *STARTS))
         bent = influences(near) if is_sparse(near.rows) else np.tanh(near.rows / BEND)
         for number in range(n):

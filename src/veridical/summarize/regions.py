@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from veridical.records import Floats, Region
+from veridical.records import Floats, Ints, Region
 from veridical.represent.space import Space
 from veridical.summarize.near import Matrix, dense
 from veridical.summarize.task import Gate
@@ -17,19 +17,21 @@ NARROW = 0.7  # of the spread: members that vary less have something in common
 SAMPLE = 200  # instances of a group that are asked for their reasons
 
 
-def describe(space: Space, rows: Matrix, group: Any, gate: Gate, k: int) -> tuple[Region, ...]:
-    """One region a group."""
-    center, step = space.scale
-    return tuple(_region(space, rows, np.flatnonzero(group == g), gate, g, (center, step)) for g in range(k))
+def describe(space: Space, rows: Matrix, group: Any, gate: Gate, sizes: Ints, most: int) -> tuple[Region, ...]:
+    """One region a group, told by at most so many features."""
+    if sizes.max() == sizes.sum():
+        return tuple(Region("all instances" if size else "no instance", ()) for size in sizes)
+    members = [np.flatnonzero(group == g) for g in range(len(sizes))]
+    return tuple(_region(space, rows, own, gate, g, min(most, MOST)) for g, own in enumerate(members))
 
 
-def _region(space: Space, rows: Matrix, members: Any, gate: Gate, g: int, scale: tuple[Floats, Floats]) -> Region:
+def _region(space: Space, rows: Matrix, members: Any, gate: Gate, g: int, most: int) -> Region:
     if not len(members):
         return Region("no instance", ())
     some = members[:: max(len(members) // SAMPLE, 1)][:SAMPLE]
     telling = np.mean([gate.reasons(rows[[i]], g) for i in some], axis=0)
-    order = [int(j) for j in np.argsort(-telling, kind="stable")[:MOST] if telling[j] > 0]
-    words = []
+    order = [int(j) for j in np.argsort(-telling, kind="stable")[:most] if telling[j] > 0]
+    words, scale = [], space.scale
     for j in order:
         own = _column(rows, j, members)
         word = _words(space.parts[j], own, _column(rows, j), (scale[0][j], scale[1][j]))
@@ -46,7 +48,7 @@ def _words(part: Any, own: Floats, everyone: Floats, scale: tuple[float, float])
     if part.relation != "per sd":
         share, usual = float(own.mean()), float(everyone.mean())
         name = f"“{part.name}”" if part.relation == "word" else part.name
-        if abs(share - usual) < APART * max(usual * (1 - usual), share * (1 - share)) ** 0.5:
+        if abs(share - usual) <= APART * max(usual * (1 - usual), share * (1 - share)) ** 0.5:
             return ""
         if share > usual:
             return f"{name} ({100 * share:.0f} %)" if share < 0.995 else name
