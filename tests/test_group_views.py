@@ -241,7 +241,7 @@ def test_empty_groups_are_a_line_and_unknown_fidelity_is_a_word() -> None:
     assert "Group 1 holds no instance and is not drawn." in page.texts
     assert "group 1 holds no instance and is not drawn" in text
     for shown in (page.text, text):
-        assert "no held-out instance belongs to it, so its fidelity is unknown" in shown
+        assert "fidelity unknown: no held-out instance belongs to it" in shown
     both = replace(g, sizes=np.array([0, 0, 45]))
     assert "groups 0, 1 hold no instance and are not drawn" in flat(repr(both))
     none = replace(g, sizes=np.zeros(3, np.int64))

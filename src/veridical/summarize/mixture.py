@@ -71,7 +71,7 @@ class Mixture:
                 check_whole(name, getattr(self, name))
         if self.start is not None and not callable(self.start):
             raise InputError(
-                f"start wants a function of the features (n, d) and k that gives each row a group, not {self.start!r}"
+                f"start wants a function of features (n, d) and k that gives each row a group, not {self.start!r}"
             )
         check_whole("n_neighbors", self.n_neighbors)
         check_whole("copies", self.copies, least=0)
