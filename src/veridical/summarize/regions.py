@@ -46,7 +46,7 @@ def _column(rows: Matrix, j: int, members: Any = slice(None)) -> Floats:
 def _words(part: Any, own: Floats, everyone: Floats, scale: tuple[float, float]) -> str:
     """What the members have in common in one feature; nothing if they are like everyone else."""
     if part.relation != "per sd":
-        share, usual = float(own.mean()), float(everyone.mean())
+        share, usual = float(np.mean(own != 0)), float(np.mean(everyone != 0))  # a word may come twice
         name = f"“{part.name}”" if part.relation == "word" else part.name
         if abs(share - usual) <= APART * max(usual * (1 - usual), share * (1 - share)) ** 0.5:
             return ""
