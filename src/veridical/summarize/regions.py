@@ -44,9 +44,9 @@ def _column(rows: Matrix, j: int, members: Any = slice(None)) -> Floats:
 def _words(part: Any, own: Floats, everyone: Floats, scale: tuple[float, float]) -> str:
     """What the members have in common in one feature; nothing if they are like everyone else."""
     if part.relation != "per sd":
-        share, usual = float(own.mean()), float(everyone.mean())
+        share, usual = float((own != 0).mean()), float((everyone != 0).mean())
         name = f"“{part.name}”" if part.relation == "word" else part.name
-        if abs(share - usual) < APART * max(usual * (1 - usual), share * (1 - share)) ** 0.5:
+        if abs(share - usual) <= APART * max(usual * (1 - usual), share * (1 - share)) ** 0.5:
             return ""
         if share > usual:
             return f"{name} ({100 * share:.0f} %)" if share < 0.995 else name
