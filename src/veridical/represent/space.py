@@ -131,6 +131,7 @@ class TableSpace:
 
     def read(self, X: Any) -> Points:
         table = self.background.schema.check_table(X)
+        self.background.check(table)
         numbers = (_raw(self.background, self.numeric, table) - self.means) / self.sds
         states = [self.background.coded_states(table, c) for c in self.coded]
         block = np.stack(states, axis=1) if states else np.zeros((len(table), 0), np.int64)
