@@ -206,7 +206,9 @@ class TableSpace:
                 at = np.where(np.isnan(numbers[:, j]), -1, _nearest(column.order, numbers[:, j]))
                 columns[column.positions[0]] = column.levels.take(at)
             else:
-                columns[column.position] = background.cast(numbers[:, j], column.position)
+                whole = isinstance(column, Normal) and column.whole  # 9.999… is ten, not nine
+                found = np.round(numbers[:, j]) if whole else numbers[:, j]
+                columns[column.position] = background.cast(found, column.position)
         for j, coded in enumerate(self.coded):
             taken = (
                 coded.levels.take(coded.bounds[points.states[:, j]], axis=0) if len(coded.positions) > 1 else None
