@@ -131,6 +131,18 @@ def test_spreads_are_those_of_the_instances() -> None:
     assert space.rows(space.read(TABLE[:1])).shape == (1, len(space.parts))
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_what_never_varies_here_has_the_spread_of_the_background(scale: float) -> None:
+    """One row has neighbors too, as near as those of many."""
+    table = TABLE[["age", "visits"]].assign(age=TABLE["age"] * scale)
+    space: Any = space_of(vd.Rows(table), table[:1])
+    sd = table.std(ddof=0)
+    np.testing.assert_allclose(space.scale[1], sd, rtol=0.1)  # inside a bin, the background is taken for normal
+    np.testing.assert_allclose(space.scale[1][1], sd["visits"])
+    _, inputs, _ = drawn(space, table[:1], 200)
+    assert abs(inputs["age"].std() / (REACH * space.scale[1][0]) - 1) < 4 / np.sqrt(2 * 200)
+
+
 def test_other_orders_and_forms_of_the_same_rows() -> None:
     rows = SPACE.rows(SPACE.read(TABLE[:5]))
     np.testing.assert_array_equal(SPACE.rows(SPACE.read(TABLE[:5][list(TABLE.columns[::-1])])), rows)
