@@ -121,7 +121,7 @@ def _grouping(
     sizes = np.bincount(group, minlength=k)
     near = task.near(NEIGHBORS, draw=99)
     fidelity = _share(judged, np.ones(len(judged.group), bool))
-    fewer = [f"{k} groups were found, not {task.k}"] if k < task.k else []
+    fewer = [f"{'one group was' if k == 1 else f'{k} groups were'} found, not {task.k}"] if k < task.k else []
     return Grouping(
         parts=task.space.parts,
         weights=lines.weights,
@@ -158,7 +158,8 @@ def _verdict(fidelity: float, judged: Judged, k: int) -> Verdict:
         return Verdict(False, 0.0, GOOD, "No evidence: the model says the same of all these instances.")
     passed = fidelity >= GOOD
     share = f"{100 * max(fidelity, 0):.0f} %"
-    words = f"{k} explanations account for {share} of what the model does around held-out instances"
+    who = "one explanation accounts" if k == 1 else f"{k} explanations account"
+    words = f"{who} for {share} of what the model does around held-out instances"
     best = np.sqrt(judged.ceiling / max(judged.losses.mean(), 1e-300))
     tail = f"; with the best explanation for each known, the error would be {100 * best:.0f} % of what it is"
     return Verdict(passed, fidelity, GOOD, words + tail + ".")
