@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload, runtime_ch
 import numpy as np
 import numpy.typing as npt
 
+from veridical.errors import InputError
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -465,7 +467,12 @@ class Grouping(Record):
 
     def explain(self, x: Any) -> Membership:
         """Which group an instance belongs to, why, and what the group's explanation says of it."""
-        row = self.space.rows(self.space.read([x]))
+        is_table = hasattr(x, "tocsr") or hasattr(x, "columns")  # of one row
+        row = self.space.rows(self.space.read(x if is_table else [x]))
+        if row.shape[0] != 1:
+            raise InputError(
+                f"wanted one instance to explain, got {row.shape[0]}: call assign or predict for many"
+            )
         probabilities = self.gate(row)[0]
         group = int(np.argmax(probabilities))
         values = np.asarray(row.toarray() if hasattr(row, "toarray") else row)[0]

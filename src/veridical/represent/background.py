@@ -184,6 +184,21 @@ class Background:
             self._check_limits(columns, numbers, (z < self._limits[0] - 1e-9) | (z > self._limits[1] + 1e-9))
         return Placed(self._as_usual(table), low, high, states, normal)
 
+    def check(self, table: Any) -> None:
+        """A wrong row is found, and its number said, before the model is asked."""
+        for start in range(0, len(table), 10_000):
+            self._check(table, start, start + 10_000)
+
+    def _check(self, table: Any, start: int, stop: int) -> None:
+        try:
+            self.place(self.schema.rows(table, start, stop))
+        except InputError as cause:
+            if stop - start == 1:
+                raise InputError(f"row {start}: {cause}") from cause
+            middle = (start + stop) // 2
+            self._check(table, start, middle)
+            self._check(table, middle, stop)
+
     def _as_usual(self, table: Any) -> Bools:
         """Rows whose columns that are no part hold what the background always holds."""
         same = np.full(len(table), not self.fixed)

@@ -40,6 +40,10 @@ class Binned:
     def has_missing(self) -> bool:
         return len(self.parts) > len(self.edges) + 1
 
+    @property
+    def sd(self) -> float:
+        return float(np.nanstd(self.left + self.rise / 2))
+
 
 @dataclass(frozen=True, eq=False)
 class Coded:
@@ -75,6 +79,13 @@ class Coded:
     @property
     def has_missing(self) -> bool:
         return self.parts[-1].relation == "is missing"
+
+    @property
+    def sd(self) -> float:
+        """Of numbers or dates, in the unit of their type."""
+        shares = np.diff(self.cumulative, prepend=0.0)[: len(self.order)]
+        mean = np.average(self.order, weights=shares)
+        return float(np.sqrt(np.average(np.square(self.order - mean), weights=shares)))
 
 
 @dataclass(frozen=True, eq=False)

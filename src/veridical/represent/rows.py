@@ -93,20 +93,8 @@ class Rows:
         rows = TableRows(self.background, self.background.schema.check_table(X), self.notes)
         if not len(rows):
             raise InputError("there are no rows to explain")
-        for start in range(0, len(rows), 10_000):
-            self._check(rows, start, start + 10_000)
+        self.background.check(rows.table)
         return rows
-
-    def _check(self, rows: TableRows, start: int, stop: int) -> None:
-        """A wrong row is found, and its number said, before the model is asked."""
-        try:
-            self.background.place(rows.rows(start, stop))
-        except InputError as cause:
-            if stop - start == 1:
-                raise InputError(f"row {start}: {cause}") from cause
-            middle = (start + stop) // 2
-            self._check(rows, start, middle)
-            self._check(rows, middle, stop)
 
     def __repr__(self) -> str:
         shape = f"{len(self.names)} columns"

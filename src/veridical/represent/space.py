@@ -105,7 +105,7 @@ class TableSpace:
 
     @classmethod
     def of(cls, background: Background, X: Any) -> TableSpace:
-        """Means and spreads are those of X."""
+        """Means and spreads are those of X; of a column that never varies there, that of the background."""
         numeric = tuple(c for c in background.columns if not _is_category(c))
         coded = tuple(c for c in background.columns if isinstance(c, Coded) and _is_category(c))
         raw = _raw(background, numeric, background.schema.check_table(X))
@@ -113,7 +113,7 @@ class TableSpace:
         count = np.maximum(known.sum(axis=0), 1)
         means = np.where(known, raw, 0.0).sum(axis=0) / count
         sds = np.sqrt(np.where(known, (raw - means) ** 2, 0.0).sum(axis=0) / count)
-        sds = np.where(sds > 1e-12 * np.maximum(np.abs(means), 1e-100), sds, 1.0)
+        sds = np.where(sds > 1e-12 * np.maximum(np.abs(means), 1e-100), sds, [c.sd for c in numeric])
         gaps = tuple(np.flatnonzero(~known.all(axis=0)).tolist())
         named = [(_position(c), 0, Part(c.column, c.column, "per sd")) for c in numeric]
         named += [(_position(c), i, p) for c in coded for i, p in enumerate(_shown(c))]
@@ -131,6 +131,7 @@ class TableSpace:
 
     def read(self, X: Any) -> Points:
         table = self.background.schema.check_table(X)
+        self.background.check(table)
         numbers = (_raw(self.background, self.numeric, table) - self.means) / self.sds
         states = [self.background.coded_states(table, c) for c in self.coded]
         block = np.stack(states, axis=1) if states else np.zeros((len(table), 0), np.int64)

@@ -16,6 +16,8 @@ from sklearn.neighbors import NearestNeighbors
 from veridical.records import Floats
 from veridical.summarize.near import Matrix, dense, is_sparse
 
+ZERO = 1e-9  # length below which a row has no direction
+
 
 def softmax(scores: Floats, axis: int = 1) -> Floats:
     """Scores as probabilities along an axis."""
@@ -30,9 +32,9 @@ def lengths(rows: Matrix) -> Floats:
 
 
 def unit(rows: Matrix) -> Matrix:
-    """Rows of length one; a row of zeros stays what it is."""
+    """Rows of length one; a row of zeros, up to rounding, stays what it is."""
     size = lengths(rows)
-    inverse = 1 / np.where(size > 0, size, 1.0)
+    inverse = 1 / np.where(size > ZERO, size, 1.0)
     return (diags(inverse) @ rows).tocsr() if is_sparse(rows) else rows * inverse[:, None]
 
 

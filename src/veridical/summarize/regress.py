@@ -78,7 +78,9 @@ def _unpacked(half: Floats, e: int) -> Floats:
     M = np.zeros((e, e))
     rows, columns = np.triu_indices(e)
     M[rows, columns] = M[columns, rows] = half
-    return np.asarray(M / M[e - 2, e - 2])
+    M /= max(float(M[e - 2, e - 2]), 1e-300)
+    M[e - 2, e - 2] = 1.0  # also where nothing counts
+    return M
 
 
 def moments(designs: Matrix, w: Floats, y: Floats) -> Floats:
@@ -118,7 +120,7 @@ def solve_sparse(M: Floats, n_features: int, ridge: float) -> tuple[Floats, floa
     swept = M.copy()
     swept[np.arange(d), np.arange(d)] += ridge
     sweep(swept, d)
-    least = TINY * np.maximum(spread, 0) + 1e-12
+    least = ridge + TINY * np.maximum(spread, 0) + 1e-12  # what never varies has the ridge alone
     chosen: list[int] = []
     for _ in range(min(n_features, d)):
         best = _best(swept, chosen, least)
