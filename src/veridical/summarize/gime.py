@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,6 @@ class Gime:
 
     def __call__(self, task: Task) -> Found:
         near = task.near(self.n_neighbors, kernel=self.kernel)
-        mean, sd = float(near.values.mean()), float(near.values.std()) or 1.0
-        near = replace(near, values=(near.values - mean) / sd)  # as the authors do, or units would matter
         rows = unit(near.rows)
         rng = generator(task.seed, 20)
         gate = _start(rows, task.k, rng)
@@ -64,7 +62,7 @@ class Gime:
             np.put_along_axis(mask, kept, 1.0, axis=1)
             gate = Sphere(gate.directions * mask, gate.concentration)
             gate = _descend(gate, rows, losses, self.steps[1], mask)
-        return Found(Lines(lines.weights * sd, lines.intercepts * sd + mean), gate)
+        return Found(lines, gate)
 
 
 def _start(rows: Any, k: int, rng: np.random.Generator) -> Sphere:
