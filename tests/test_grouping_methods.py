@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 import veridical as vd
 from veridical.summarize import GROUPINGS
 from veridical.summarize.gates import Centers, Nearest, Overlap, Size, Sphere
-from veridical.summarize.local import greedy
+from veridical.summarize.local import spread_pick
 from veridical.summarize.near import Lines, Near
 from veridical.summarize.regress import Regressions
 from veridical.summarize.task import Found, Task
@@ -301,14 +301,14 @@ def test_greedy_covers_what_matters() -> None:
     for i, columns in enumerate([(0, 1), (1, 2), (1, 2), (1,), (3, 4)]):
         has[i, list(columns)] = 1
     alike, apart = np.zeros((5, 1)), np.array([[0.0], [9], [1], [0], [0]])
-    assert greedy(csr_matrix(has), alike, 2).tolist() == [1, 4]
-    assert greedy(csr_matrix(has), apart, 2).tolist() == [2, 4]
-    assert greedy(csr_matrix(has), alike, 9).tolist()[:3] == [1, 4, 0]
+    assert spread_pick(csr_matrix(has), alike, 2).tolist() == [1, 4]
+    assert spread_pick(csr_matrix(has), apart, 2).tolist() == [2, 4]
+    assert spread_pick(csr_matrix(has), alike, 9).tolist()[:3] == [1, 4, 0]
 
 
 def test_greedy_spreads_where_nothing_is_left_to_cover() -> None:
     rows = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
-    assert sorted(greedy(csr_matrix((6, 2)), rows, 2) > 2) == [False, True]
+    assert sorted(spread_pick(csr_matrix((6, 2)), rows, 2) > 2) == [False, True]
 
 
 def test_the_regions_of_gime() -> None:

@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix, issparse
 
 import veridical as vd
 from veridical.masks import Gaussian
+from veridical.represent.columns import written
 from veridical.represent.space import REACH, SWAP, MaskSpace, TableSpace, space_of
 
 SEED = np.random.SeedSequence(5)
@@ -114,12 +115,12 @@ def test_the_values_of_rows() -> None:
     np.testing.assert_array_equal(rows[:, AT["color = green"]], TABLE["green"])
 
 
-def test_the_scale_takes_features_back_to_their_units() -> None:
-    center, step = SPACE.scale
+def test_values_are_shown_in_their_own_units() -> None:
     rows = SPACE.rows(SPACE.read(TABLE))
-    np.testing.assert_allclose((rows * step + center)[:, AT["age"]], TABLE["age"])
-    np.testing.assert_allclose((rows * step + center)[:, AT["visits"]], TABLE["visits"], atol=1e-9)
-    np.testing.assert_array_equal((center[AT["city = Oslo"]], step[AT["city = Oslo"]]), (0, 1))
+    for i in (0, 7):
+        assert SPACE.shown(AT["age"], rows[i, AT["age"]]) == written(TABLE["age"].iloc[i], 4)
+        assert SPACE.shown(AT["visits"], rows[i, AT["visits"]]) == str(TABLE["visits"].iloc[i])
+    assert SPACE.shown(AT["city = Oslo"], 1.0) == "1"
 
 
 def test_spreads_are_those_of_the_instances() -> None:
@@ -137,10 +138,10 @@ def test_what_never_varies_here_has_the_spread_of_the_background(scale: float) -
     table = TABLE[["age", "visits"]].assign(age=TABLE["age"] * scale)
     space: Any = space_of(vd.Rows(table), table[:1])
     sd = table.std(ddof=0)
-    np.testing.assert_allclose(space.scale[1], sd, rtol=0.1)  # inside a bin, the background is taken for normal
-    np.testing.assert_allclose(space.scale[1][1], sd["visits"])
+    np.testing.assert_allclose(space.sds, sd, rtol=0.1)  # inside a bin, the background is taken for normal
+    np.testing.assert_allclose(space.sds[1], sd["visits"])
     _, inputs, _ = drawn(space, table[:1], 200)
-    assert abs(inputs["age"].std() / (REACH * space.scale[1][0]) - 1) < 4 / np.sqrt(2 * 200)
+    assert abs(inputs["age"].std() / (REACH * space.sds[0]) - 1) < 4 / np.sqrt(2 * 200)
 
 
 def test_other_orders_and_forms_of_the_same_rows() -> None:

@@ -175,7 +175,7 @@ def learn_pair(column: str, position: int, values: Any) -> Coded:
     """A column of two numbers, or of one that is missing now and then: states by value, as categories are."""
     seen = np.unique(as_numbers(values)[~np.asarray(pd.isna(values))])
     found = learn_levels(column, position, values, seen[:-1] + np.diff(seen) / 2)
-    shown = _readable(seen, values.dtype)
+    shown = readable(seen, values.dtype)
     named = [Part(f"{column} = {text}", column, "=", value) for value, text in zip(*shown, strict=True)]
     return replace(found, parts=(*named, *found.parts[len(seen) :]))
 
@@ -205,7 +205,7 @@ def hot_codes(schema: Schema, table: Any, name: str, positions: Sequence[int]) -
 
 def bin_parts(column: str, edges: Floats, dtype: Any) -> tuple[Part, ...]:
     """'age ≤ 30', '30 < age ≤ 50.5', 'age > 50.5', with as many digits as tell the edges apart."""
-    values, shown = _readable(edges, dtype)
+    values, shown = readable(edges, dtype)
     if not len(edges):
         return (Part(column, column, "="),)
     parts = [Part(f"{column} ≤ {shown[0]}", column, "≤", values[0])]
@@ -216,7 +216,7 @@ def bin_parts(column: str, edges: Floats, dtype: Any) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _readable(edges: Floats, dtype: Any) -> tuple[list[Any], list[str]]:
+def readable(edges: Floats, dtype: Any) -> tuple[list[Any], list[str]]:
     """Edges as values of the column's kind, and as text."""
     ticks = edges.astype(np.int64)
     if pd.api.types.is_datetime64_any_dtype(dtype):
@@ -230,13 +230,13 @@ def _readable(edges: Floats, dtype: Any) -> tuple[list[Any], list[str]]:
         durations = pd.TimedeltaIndex(ticks.view(f"m8[{np.datetime_data(dtype)[0]}]"))
         return list(durations), [str(d) for d in durations]
     for digits in range(4, 18):
-        shown = [_written(e, digits) for e in edges]
+        shown = [written(e, digits) for e in edges]
         if len(set(shown)) == len(edges):
             break
     return [float(e) for e in edges], shown
 
 
-def _written(number: float, digits: int) -> str:
+def written(number: float, digits: int) -> str:
     """A number with this many significant digits, its whole part in full, without an exponent if it can be."""
     whole = len(str(int(abs(number)))) if abs(number) < 1e15 else 0
     short = float(f"{number:.{max(digits, whole)}g}")

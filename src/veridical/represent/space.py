@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from pandas.api.types import is_datetime64_any_dtype, is_timedelta64_dtype
 from scipy.sparse import csr_matrix, issparse, vstack
 from sklearn.neighbors import NearestNeighbors
 
@@ -19,8 +20,8 @@ from veridical.errors import InputError
 from veridical.masks import generator
 from veridical.records import Floats, Instances, Kernel, Part, Representation, Representer, Seed
 from veridical.represent.background import Background
-from veridical.represent.columns import Coded, Normal, as_numbers
-from veridical.represent.describe import scenes
+from veridical.represent.columns import Coded, Normal, as_numbers, readable, written
+from veridical.represent.describe import COMPARABLE
 from veridical.represent.fields import Fields
 from veridical.represent.masked import Listed, NoParts
 from veridical.represent.rows import Rows
@@ -34,6 +35,7 @@ FEW = 128  # instances with parts of their own
 SHORT = 2**24  # characters of texts that are held in pieces
 FAR = (-0.5, 1.0)  # where a new row lies on the way from one row to another
 WAY = 2 / 3  # of the new rows lie so; the others are moved by the difference of two rows
+LEVELS = 50  # of a category that are features, at most
 NEAREST = 10  # rows that count as near
 
 
@@ -52,9 +54,8 @@ class Space(Protocol):
     @property
     def parts(self) -> tuple[Part, ...]: ...
 
-    @property
-    def scale(self) -> tuple[Floats, Floats]:
-        """Where zero and one of each feature lie in its own unit: center (d,) and step (d,)."""
+    def shown(self, j: int, value: float) -> str:
+        """A value of feature j as a person reads it, in its own unit."""
         ...
 
     def read(self, X: Any) -> Any:
@@ -116,18 +117,23 @@ class TableSpace:
         sds = np.where(sds > 1e-12 * np.maximum(np.abs(means), 1e-100), sds, [c.sd for c in numeric])
         gaps = tuple(np.flatnonzero(~known.all(axis=0)).tolist())
         named = [(_position(c), 0, Part(c.column, c.column, "per sd")) for c in numeric]
-        named += [(_position(c), i, p) for c in coded for i, p in enumerate(_shown(c))]
+        named += [(_position(c), i, p) for c in coded for i, p in ((i, c.parts[i]) for i in _shown(c))]
         for j in gaps:
             name = numeric[j].column
             named.append((_position(numeric[j]), 1, Part(f"{name} is missing", name, "is missing")))
         order = np.array(sorted(range(len(named)), key=lambda i: named[i][:2]), dtype=np.intp)
         return cls(background, means, sds, numeric, coded, gaps, tuple(named[i][2] for i in order), order)
 
-    @property
-    def scale(self) -> tuple[Floats, Floats]:
-        others = len(self.parts) - len(self.means)
-        center, step = np.append(self.means, np.zeros(others)), np.append(self.sds, np.ones(others))
-        return center[self.order], step[self.order]
+    def shown(self, j: int, value: float) -> str:
+        at = int(self.order[j])
+        if at >= len(self.numeric):
+            return f"{value:g}"
+        column, number = self.numeric[at], value * self.sds[at] + self.means[at]
+        dtype = self.background.schema.dtypes[_position(column)]
+        if is_datetime64_any_dtype(dtype) or is_timedelta64_dtype(dtype):
+            return readable(np.array([number]), dtype)[1][0]
+        whole = isinstance(column, Coded) or (isinstance(column, Normal) and column.whole)
+        return written(round(number) if whole and abs(number - round(number)) < 1e-6 else number, 4)
 
     def read(self, X: Any) -> Points:
         table = self.background.schema.check_table(X)
@@ -141,7 +147,7 @@ class TableSpace:
         missing = np.isnan(points.numbers)
         blocks = [np.where(missing, 0.0, points.numbers)]
         for j, column in enumerate(self.coded):
-            blocks.append(np.eye(len(column.parts))[points.states[:, j]][:, -len(_shown(column)) :])
+            blocks.append((points.states[:, [j]] == _shown(column)).astype(np.float64))
         blocks.append(missing[:, list(self.gaps)].astype(np.float64))
         return np.asarray(np.concatenate(blocks, axis=1)[:, self.order])
 
@@ -227,9 +233,12 @@ def _is_category(column: Any) -> bool:
     return isinstance(column, Coded) and column.parts[0].relation == "="
 
 
-def _shown(column: Coded) -> tuple[Part, ...]:
-    """The states that are features: of two, the second says it all."""
-    return column.parts[1:] if len(column.parts) == 2 else column.parts
+def _shown(column: Coded) -> npt.NDArray[np.intp]:
+    """The states that are features: of two, the second says it all; of very many, the most frequent."""
+    if len(column.parts) == 2:
+        return np.array([1])
+    shares = np.diff(np.append(0.0, column.cumulative)[column.bounds])
+    return np.sort(np.argsort(-shares, kind="stable")[:LEVELS])
 
 
 def _position(column: Any) -> int:
@@ -302,25 +311,20 @@ class MaskSpace:
     def of(cls, represent: Representer, X: Any) -> MaskSpace:
         """All parts that the instances of X have."""
         found: dict[str, Part] = {}
-        places: list[bytes] | None = None
-        for number, representation in Listing.of(represent, X):
-            own = () if representation is None else representation.parts
-            here = [scene.layout() for scene in scenes(getattr(representation, "view", None), len(own))]
-            if here != (here if places is None else places):
-                raise InputError(
-                    f"the parts of instance {number} lie at other places than those of the first, and groups need "
-                    "features that all instances share: cut all alike, as vd.Grid(4, 4) does pictures of one size"
-                )
-            places = here
-            for part in own:
+        for _, representation in Listing.of(represent, X):
+            for part in () if representation is None else representation.parts:
+                if part.relation not in COMPARABLE:
+                    raise InputError(
+                        "groups need features in which instances differ, as the columns of a table do, or the "
+                        f"words of texts; {part.name!r} is a part that every instance has, or only one"
+                    )
                 found.setdefault(part.column, Part(part.column, part.column, part.relation))
         if not found:
             raise InputError("none of these instances has a part, so there is nothing to group by")
         return cls(represent, tuple(found.values()), {key: j for j, key in enumerate(found)})
 
-    @property
-    def scale(self) -> tuple[Floats, Floats]:
-        return np.zeros(len(self.parts)), np.ones(len(self.parts))
+    def shown(self, j: int, value: float) -> str:
+        return f"{value:g}"
 
     def read(self, X: Any) -> Listing:
         return Listing.of(self.represent, X)

@@ -10,7 +10,7 @@ import numpy as np
 from veridical.errors import check_whole
 from veridical.masks import generator
 from veridical.summarize.gates import Softmax, clusters
-from veridical.summarize.local import HELD, Around, best_gate, check_local, gates_of, greedy, seen
+from veridical.summarize.local import HELD, Around, best_gate, check_local, gates_of, seen, spread_pick
 from veridical.summarize.near import Near
 from veridical.summarize.regress import Regressions
 from veridical.summarize.task import Found, Gate, Task
@@ -89,7 +89,7 @@ class PickLime:
 
     def __call__(self, task: Task) -> Found:
         local = self.local(task, task.n_features)
-        chosen = greedy(local.weights, local.near.rows, task.k)
+        chosen = spread_pick(local.weights, local.near.rows, task.k)
         lines = local.lines(chosen)
         gates = gates_of(lines, local.near.rows[chosen], np.arange(len(chosen)))
         return Found(lines, best_gate(lines, gates, task.near_held(HELD)))

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from veridical.records import Floats
+from veridical.records import Bools, Floats
 from veridical.summarize.near import Matrix, dense, is_sparse
 
 ZERO = 1e-9  # length below which a row has no direction
@@ -36,6 +36,13 @@ def unit(rows: Matrix) -> Matrix:
     size = lengths(rows)
     inverse = 1 / np.where(size > ZERO, size, 1.0)
     return (diags(inverse) @ rows).tocsr() if is_sparse(rows) else rows * inverse[:, None]
+
+
+def largest(slopes: Floats, n: int) -> Bools:
+    """The n largest entries of each row."""
+    mask = np.zeros(slopes.shape, bool)
+    np.put_along_axis(mask, np.argsort(-np.abs(slopes), axis=1, kind="stable")[:, :n], True, axis=1)
+    return mask
 
 
 def clusters(rows: Matrix, k: int, rng: np.random.Generator, n_init: int = 10) -> Any:

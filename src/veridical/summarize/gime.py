@@ -9,8 +9,8 @@ import numpy as np
 
 from veridical.errors import InputError, check_whole
 from veridical.masks import generator
-from veridical.records import Floats, Kernel
-from veridical.summarize.gates import Sphere, clusters, softmax, unit
+from veridical.records import Bools, Floats, Kernel
+from veridical.summarize.gates import Sphere, clusters, largest, softmax, unit
 from veridical.summarize.near import Lines, Near, is_sparse
 from veridical.summarize.regress import moments, promising
 from veridical.summarize.task import Found, Task
@@ -27,6 +27,8 @@ class Gime:
     least squares on those; the regions by 30 steps of Adam, cut to their largest entries, then 600 more; 14
     rounds, of which the last is kept. ``gate_features`` tell a region, as many as an explanation has unless it is
     given. Neighbors count the same, as in the code, unless a ``kernel`` is given, as in the paper.
+    Its ridge is not in units of the outputs, so that these are best given in standard deviations, as its authors
+    do: outputs far from zero, or very small, make it choose features badly.
     """
 
     n_neighbors: int = 10
@@ -57,9 +59,7 @@ class Gime:
                 lines = _lines(near, gate(rows), task.n_features)
             losses = near.losses(lines) * self.n_neighbors
             gate = _descend(gate, rows, losses, self.steps[0], None)
-            mask = np.zeros_like(gate.directions)
-            kept = np.argsort(-np.abs(gate.directions), axis=1, kind="stable")[:, :n_gate]
-            np.put_along_axis(mask, kept, 1.0, axis=1)
+            mask = largest(gate.directions, n_gate)
             gate = Sphere(gate.directions * mask, gate.concentration)
             gate = _descend(gate, rows, losses, self.steps[1], mask)
         return Found(lines, gate)
@@ -94,7 +94,7 @@ def _lines(near: Near, shares: Floats, n_features: int) -> Lines:
     return Lines(weights, intercepts)
 
 
-def _descend(gate: Sphere, rows: Any, losses: Floats, steps: int, mask: Floats | None) -> Sphere:
+def _descend(gate: Sphere, rows: Any, losses: Floats, steps: int, mask: Bools | None) -> Sphere:
     """Adam on directions and concentration, the losses fixed."""
     C, tau = gate.directions.copy(), gate.concentration
     cost = np.ascontiguousarray(losses.T)

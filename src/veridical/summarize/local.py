@@ -135,7 +135,7 @@ def collected(near: Near, found: Sequence[tuple[Indices, Floats, float]]) -> Loc
     return Local(near, csr_matrix((weights, columns, starts), shape), np.array([one[2] for one in found]))
 
 
-def greedy(weights: csr_matrix, rows: Matrix, k: int) -> Indices:
+def spread_pick(weights: csr_matrix, rows: Matrix, k: int) -> Indices:
     """SP-LIME's pick of k rows: each time the one that adds most importance that is not yet covered.
 
     Explanations of a table are soon covered, and then all add nothing. Where several add as much, the one is taken

@@ -12,7 +12,7 @@ from veridical.errors import check_positive, check_whole
 from veridical.masks import generator
 from veridical.records import Floats
 from veridical.summarize.gates import Centers
-from veridical.summarize.local import HELD, Indices, centers_of, collected, greedy, sampled, solved, weighed
+from veridical.summarize.local import HELD, Indices, centers_of, collected, sampled, solved, spread_pick, weighed
 from veridical.summarize.near import Matrix, Near, dense
 from veridical.summarize.regress import DENSE, moments, promising
 from veridical.summarize.task import Found, Task
@@ -51,7 +51,7 @@ class Maple:
         columns = np.sort(_kept(near, held, grove, task.n_features))
         shares = grove.shares(near.rows)
         local = collected(near, [solved(_moments(near, w, columns), columns, task.n_features) for w in shares])
-        chosen = greedy(local.weights, near.rows, task.k)
+        chosen = spread_pick(local.weights, near.rows, task.k)
         centers = centers_of(near.rows[chosen], np.arange(len(chosen)))
         return Found(local.lines(chosen), Leafmates(grove, chosen, centers))
 

@@ -12,9 +12,9 @@ from sklearn.linear_model import Ridge
 
 from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import generator
-from veridical.records import Bools, Floats, Kernel
+from veridical.records import Floats, Kernel
 from veridical.summarize.descent import Slope, downhill, toward
-from veridical.summarize.gates import Softmax, clusters, lengths, softmax, unit
+from veridical.summarize.gates import Softmax, clusters, largest, lengths, softmax, unit
 from veridical.summarize.near import Lines, Matrix, Near, error_of, is_sparse, stacked
 from veridical.summarize.regress import Regressions
 from veridical.summarize.task import Found, Gate, Task
@@ -122,7 +122,8 @@ class Mixture:
 
 def judge_of(task: Task) -> Judge:
     """Mean loss around instances that are not learned from: those held out, and new ones where there are any."""
-    fresh = [new for held in (False, True) if (new := task.new(FRESH, FEW, draw=1, held=held)) is not None]
+    kinds = (False,) if task.held is task.points else (False, True)
+    fresh = [new for held in kinds if (new := task.new(FRESH, FEW, draw=1, held=held)) is not None]
     check = stacked([task.near_held(FEW), *fresh]) if fresh else task.near_held(MANY)
     return lambda lines, gate: error_of(check.losses(lines), gate(check.rows).argmax(axis=1), check.shares)
 
@@ -188,13 +189,6 @@ def _posterior(p: Floats, losses: Floats, before: Floats) -> Floats:
 def _scale(losses: Floats) -> float:
     """A loss that matters: between the best and the mean."""
     return max(float(np.sqrt(losses.min(axis=1).mean() * losses.mean())), 1e-300)
-
-
-def largest(slopes: Floats, n: int) -> Bools:
-    """The n largest entries of each row."""
-    mask = np.zeros(slopes.shape, bool)
-    np.put_along_axis(mask, np.argsort(-np.abs(slopes), axis=1, kind="stable")[:, :n], True, axis=1)
-    return mask
 
 
 def influences(near: Near) -> Matrix:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse, vstack
 
 from veridical.records import Floats
-
-Matrix: TypeAlias = Any  # (n, d): an array, or CSR where most entries are zero
+from veridical.represent.space import Matrix as Matrix
 
 
 def is_sparse(matrix: Matrix) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from veridical.summarize.task import Gate
 MOST = 5  # features that tell a region
 APART, FAR = 0.25, 1.25  # standard deviations from the mean that are worth a word, and that are a lot
 NARROW = 0.7  # of the spread: members that vary less have something in common
-SAMPLE = 200  # instances of a group that are asked for their reasons
+SAMPLE = 50  # instances of a group that are asked for their reasons
 
 
 def describe(space: Space, rows: Matrix, group: Any, gate: Gate, sizes: Ints, most: int) -> tuple[Region, ...]:
@@ -31,10 +33,9 @@ def _region(space: Space, rows: Matrix, members: Any, gate: Gate, g: int, most: 
     some = members[:: max(len(members) // SAMPLE, 1)][:SAMPLE]
     telling = np.mean([gate.reasons(rows[[i]], g) for i in some], axis=0)
     order = [int(j) for j in np.argsort(-telling, kind="stable")[:most] if telling[j] > 0]
-    words, scale = [], space.scale
+    words = []
     for j in order:
-        own = _column(rows, j, members)
-        word = _words(space.parts[j], own, _column(rows, j), (scale[0][j], scale[1][j]))
+        word = _words(space.parts[j], _column(rows, j, members), _column(rows, j), partial(space.shown, j))
         words += [word] if word else []
     return Region(" and ".join(words) or "everything else", tuple(space.parts[j].name for j in order))
 
@@ -43,7 +44,7 @@ def _column(rows: Matrix, j: int, members: Any = slice(None)) -> Floats:
     return dense(rows[members][:, [j]]).ravel()
 
 
-def _words(part: Any, own: Floats, everyone: Floats, scale: tuple[float, float]) -> str:
+def _words(part: Any, own: Floats, everyone: Floats, shown: Callable[[float], str]) -> str:
     """What the members have in common in one feature; nothing if they are like everyone else."""
     if part.relation != "per sd":
         share, usual = float(np.mean(own != 0)), float(np.mean(everyone != 0))  # a word may come twice
@@ -59,5 +60,5 @@ def _words(part: Any, own: Floats, everyone: Floats, scale: tuple[float, float])
         return ""
     word = "medium" if abs(level) < APART else "high" if level > 0 else "low"
     word = f"very {word}" if abs(level) > FAR else word
-    low, high = (float(np.quantile(own, q)) * scale[1] + scale[0] for q in (0.1, 0.9))
-    return f"{part.name} {word} ({low:.4g} to {high:.4g})"
+    low, high = (shown(float(np.quantile(own, q, method="nearest"))) for q in (0.1, 0.9))
+    return f"{part.name} {word} ({low} to {high})"

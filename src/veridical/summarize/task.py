@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import vstack
 
 from veridical.attribute.ask import Model, Target
+from veridical.masks import generator
 from veridical.records import Floats, Kernel, Seed
 from veridical.represent.space import Space
 from veridical.summarize.near import Lines, Matrix, Near, is_sparse
@@ -66,7 +67,10 @@ class Task:
         some = self.space.between(points, -(-count // len(points)), self.child(2, draw))
         if some is None:
             return None
-        return self._asked(some[np.arange(min(count, len(some)))], n, None, self.child(3, draw))
+        at = np.arange(count)
+        if count < len(points):  # all parts of a sorted table, not its top
+            at = np.sort(generator(self.child(4, draw)).permutation(len(points))[:count])
+        return self._asked(some[at], n, None, self.child(3, draw))
 
     def _asked(self, points: Any, n: int, kernel: Kernel | None, seed: Seed) -> Near:
         designs, values, weights = list[Matrix](), list[Floats](), list[Floats]()
