@@ -18,6 +18,7 @@ import veridical as vd
 from veridical.masks import Gaussian
 from veridical.represent.space import space_of
 from veridical.summarize.gates import Leaves, Softmax
+from veridical.summarize.group import Judged, _fewest
 from veridical.summarize.near import Lines, dense
 from veridical.summarize.regions import describe
 from veridical.summarize.task import Found, Task
@@ -316,6 +317,15 @@ def test_the_fewest_groups_that_are_as_good() -> None:
     np.testing.assert_array_equal(same.weights, groups.weights)
 
 
+def test_as_good_is_within_one_standard_error() -> None:
+    """Three groups are best by .01; two are not worse by more than chance, one is."""
+    best = np.linspace(0, 1, 100)
+    near, far = best + 0.01 + np.tile([0.2, -0.2], 50), best + 0.1
+    tried = [Judged(Any, k, losses, 0.0, Any, None) for k, losses in ((3, best), (1, far), (2, near))]
+    assert _fewest(tried).k == 2
+    assert _fewest(tried[:2]).k == 3
+
+
 def test_many_texts_in_little_memory() -> None:
     """A dense matrix of the neighbors alone would take 3.2 GB; what is found took 80 MB when this was written."""
     rng = np.random.default_rng(0)
@@ -497,9 +507,11 @@ def test_words_in_words() -> None:
 
 
 def test_words_that_come_twice() -> None:
-    texts = ["very very good", "very bad"] * 30
-    groups = group(lambda T: np.array([t.count("very") for t in T], float), vd.Words(positions=True), texts)
-    assert groups.sizes.sum() == 60
+    """By position they count twice, and are in words what they are once."""
+    texts = ["very very good", "very very bad"] * 20 + ["bad"] * 60
+    space: Any = space_of(vd.Words(positions=True), texts)
+    found = describe(space, space.rows(space.read(texts)), np.repeat([0, 1], [40, 60]), Telling((0,)), 2)
+    assert [r.sentence for r in found] == ["“very”", "not “very”"]
 
 
 # What is refused -------------------------------------------------------------------------------------------

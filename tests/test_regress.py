@@ -266,10 +266,16 @@ def test_a_constant_is_no_feature_whatever_the_ridge() -> None:
     assert np.flatnonzero(beta).tolist() == [1, 2]
 
 
-def test_a_tie_goes_to_the_first() -> None:
+def test_a_tie_goes_to_the_first_and_then_stays() -> None:
     X, w, y = sample(0, d=1)
-    beta, _ = solve_sparse(moments(np.column_stack([X, X, X]), w, y), 1, RIDGE)
+    M = moments(np.column_stack([X, X, X]), w, y)
+    beta, _ = solve_sparse(M, 1, RIDGE)
     assert np.flatnonzero(beta).tolist() == [0]
+    chosen = [2]
+    sweep(M, 3)
+    sweep(M, 2)
+    _exchange(M, chosen, np.full(3, 1e-12))
+    assert chosen == [2]
 
 
 def test_a_value_that_never_varies() -> None:

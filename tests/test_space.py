@@ -276,6 +276,7 @@ def test_between_rows_are_rows() -> None:
         assert set(table[column].dropna()) <= set(TABLE[column].dropna())
     np.testing.assert_array_equal(table[["red", "green", "blue"]].sum(axis=1), 1)
     np.testing.assert_array_equal(table["fixed"], np.tile(TABLE["fixed"], 3))
+    assert 0.01 < (table["member"] != np.tile(TABLE["member"], 3)).mean() < 0.5  # of those nearer to another row
     assert (
         np.isin(table["age"], TABLE["age"]).mean() < 0.06
     )  # a third moves as two of ten do; a tenth of it nowhere
@@ -398,6 +399,13 @@ def test_texts_do_not_depend_on_their_neighbors() -> None:
     assert whole[1] != other[1]
     picked = next(iter(WORDS.near(WORDS.read(TEXTS)[np.array([3])], 6, None, SEED)))
     assert picked.inputs == whole[1][18:24]
+
+
+def test_every_text_loses_words_of_its_own() -> None:
+    one, other = ["a", "bad", "long", "film"], ["good", "not", "bad", "long"]
+    designs, _, _ = drawn(WORDS, [" ".join(one), " ".join(other)], 9)
+    at = [[WORDS.column[word] for word in words] for words in (one, other)]
+    assert not np.array_equal(designs[:9][:, at[0]], designs[9:][:, at[1]])
 
 
 def test_many_texts() -> None:
