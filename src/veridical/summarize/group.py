@@ -25,6 +25,7 @@ FEWEST = 60  # instances from which on some are held out
 NEIGHBORS = 10  # on which fidelity is measured
 TINY = 1e-20  # share of the squared outputs below which they do not vary
 GOOD = 0.8  # fidelity from which on groups are worth believing
+SAME = 0.01  # of fidelity that more groups must add
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +121,12 @@ def _judge(found: Found, task: Task, near: Near) -> Judged:
 
 
 def _fewest(tried: Sequence[Judged]) -> Judged:
-    """The fewest groups whose error is within one standard error of the least."""
+    """The fewest groups whose error is within one standard error of the least, or hardly above it."""
     best = min(tried, key=lambda j: j.losses.mean())
+    hardly = SAME * float(best.near.values.var())
     for j in sorted(tried, key=lambda j: j.k):
         excess = j.losses - best.losses
-        if excess.mean() <= excess.std() / np.sqrt(len(excess)):
+        if excess.mean() <= max(excess.std() / np.sqrt(len(excess)), hardly):
             return j
     return best
 
