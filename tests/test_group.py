@@ -198,8 +198,9 @@ def test_fidelity_is_the_share_of_variance_around_held_out_instances() -> None:
 
 
 def test_notes_say_what_was_not_held_out() -> None:
-    few = group(instances=X[:20], method=vd.GlobalLinear())
+    few = group(lambda X: X[:, 1], instances=X[:20], method=vd.GlobalLinear())
     assert "too few instances to hold some out" in few.notes[0]
+    assert few.fidelity > 0.99
     assert not few.verdict.passed
     assert "validation also chose" in group(validation=X[:30], method=vd.GlobalLinear()).notes[0]
     assert not group(method=vd.GlobalLinear()).notes
