@@ -220,8 +220,7 @@ def test_a_tree_cuts_at_a_step() -> None:
         lambda X: 5.0 * (X[:, 1] > 0.2), vd.Rows(rows), rows, k=2, n_features=1, method=vd.ModelTree()
     )
     assert groups.gate.feature[0] == 1
-    center, step = groups.space.scale
-    assert abs(groups.gate.threshold[0] * step[1] + center[1] - 0.2) < 0.1
+    assert abs(float(groups.space.shown(1, groups.gate.threshold[0])) - 0.2) < 0.1
     assert groups.regions[0].features == (groups.names[1],)
 
 

@@ -115,6 +115,18 @@ def test_the_values_of_rows() -> None:
     np.testing.assert_array_equal(rows[:, AT["color = green"]], TABLE["green"])
 
 
+def test_very_many_categories() -> None:
+    """The fifty that are most frequent are features; the others can be asked about all the same."""
+    codes = np.repeat(np.arange(60), np.arange(1, 61))
+    table = pd.DataFrame({"zip": [f"z{c:02d}" for c in codes], "x": np.linspace(0, 1, len(codes))})
+    space: Any = space_of(vd.Rows(table), table)
+    assert [p.name for p in space.parts] == [f"zip = z{c}" for c in range(10, 60)] + ["x"]
+    designs, inputs, _ = drawn(space, table, 2)
+    np.testing.assert_allclose(space.rows(space.read(inputs)), designs, atol=1e-9)
+    assert set(inputs["zip"]) > {"z59", "z05"}
+    assert not designs[inputs["zip"] == "z05", :50].any()
+
+
 def test_values_are_shown_in_their_own_units() -> None:
     rows = SPACE.rows(SPACE.read(TABLE))
     for i in (0, 7):
@@ -437,24 +449,14 @@ def test_sparse_rows() -> None:
     assert set(np.unique(asked[:, 0])) == {0, 3}
 
 
-def test_pictures_on_one_grid() -> None:
-    X = np.random.default_rng(0).uniform(1, 2, size=(4, 6, 6))
-    space: Any = space_of(vd.Grid(2, 3), X)
-    assert len(space.parts) == 6
-    designs, asked, _ = drawn(space, X, 5)
-    np.testing.assert_array_equal(asked[::5], X)
-    kept = asked == np.repeat(X, 5, axis=0)
-    tiles = kept.reshape(20, 2, 3, 3, 2).all(axis=(2, 4)).reshape(20, 6)
-    np.testing.assert_array_equal(designs, tiles)
-
-
 # What has no shared features -------------------------------------------------------------------------------
 
 
-def test_pictures_cut_each_in_its_own_way() -> None:
+@pytest.mark.parametrize("represent", [vd.Superpixels(4), vd.Grid(2, 3)])
+def test_pictures_have_no_features_in_which_they_differ(represent: Any) -> None:
     X = np.random.default_rng(0).random((3, 16, 16, 3))
-    with pytest.raises(vd.InputError, match=r"instance 1 lie at other places.*vd\.Grid"):
-        space_of(vd.Superpixels(4), X)
+    with pytest.raises(vd.InputError, match="features in which instances differ"):
+        space_of(represent, X)
 
 
 def test_records_of_several_fields() -> None:
