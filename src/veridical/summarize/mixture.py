@@ -32,7 +32,7 @@ BEND = 1.5  # standard deviations from which on more of a feature hardly moves a
 EM = 0.4  # share of the rounds in which the losses have a say in who belongs where
 DENSE = 60  # features that tell a region in the first round
 AGAIN = (0.1, 3.0)  # times the decay, for last runs from the best groups
-SHRINK = (3e-3, 3e-2)  # ridge of explanations with few features, and with all
+SHRINK = 3e-3  # ridge of explanations with few features; with all of many, up to ten times as much
 
 Start: TypeAlias = Callable[[Matrix, int], Any]
 Judge: TypeAlias = Callable[[Lines, Gate], float]
@@ -69,6 +69,8 @@ class Mixture:
         for name in ("n_starts", "gate_features"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name))
+        if self.kernel is not None and not callable(self.kernel):
+            raise InputError(f"kernel wants a function of distances such as vd.Gaussian(0.1), not {self.kernel!r}")
         if self.start is not None and not callable(self.start):
             raise InputError(
                 f"start wants a function of features (n, d) and k that gives each row a group, not {self.start!r}"
@@ -86,7 +88,7 @@ class Mixture:
         base = task.near(self.n_neighbors * more, kernel=self.kernel)
         near = base if new is None else stacked([base, replace(new, shares=np.full(len(new), HALF))])
         judge = judge_of(task)
-        ridge = SHRINK[task.n_features >= base.rows.shape[1]] if self.ridge is None else self.ridge
+        ridge = ridge_for(task.n_features, base.rows.shape[1]) if self.ridge is None else self.ridge
         regress = Regressions.of(near, ridge)
         first = Climb(self, task, near, regress, judge, False)
         tried = [(replace(first, directions=by), labels) for labels, by in self._starts(task, base, near)]
@@ -118,6 +120,11 @@ class Mixture:
                 tree = Grower(base, min(task.n_features, 8), min_leaf=leaf, noise=noise, rng=rng).grow(task.k)
                 labels = tree.assigned(near.rows)
             yield labels, number % 2 == 1
+
+
+def ridge_for(n_features: int, d: int) -> float:
+    """Choosing features keeps an explanation small; where all d are used, the ridge must."""
+    return SHRINK * (min(max(d / 10, 1.0), 10.0) if n_features >= d else 1.0)
 
 
 def judge_of(task: Task) -> Judge:
