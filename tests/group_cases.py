@@ -9,7 +9,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 import explanations as made
-from veridical.records import Grouping, Membership, Part, Pick, Region, Verdict
+from veridical.records import Part, Verdict
+from veridical.summarize.records import Grouping, Membership, Pick, Region
 
 
 def cars() -> Grouping:

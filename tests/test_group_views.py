@@ -23,13 +23,14 @@ import explanations as made
 import group_cases as cases
 import veridical as vd
 from veridical.errors import InputError
-from veridical.records import Concept, Grouping, Part, Pick, Record, View
+from veridical.records import Part, Record, View
 from veridical.render import html, terminal
 from veridical.render.cards import MOST_GROUPS
 from veridical.render.groups import held, line_of, value_words
 from veridical.render.matrix import MOST_COLUMNS, MOST_ROWS
 from veridical.render.picks import matrix_of, pick_sentence
 from veridical.serialize import load, save
+from veridical.summarize.records import Concept, Grouping, Pick
 
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "main", "header", "footer", "section", "h1", "h2", "h3",

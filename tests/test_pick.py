@@ -17,10 +17,11 @@ from scipy.sparse import csr_matrix
 
 import explanations as made
 import veridical as vd
-from veridical.records import Explanation, Explanations, Part, Pick
+from veridical.records import Explanation, Explanations, Part
 from veridical.scale import store
 from veridical.scale.store import Held, Stored
 from veridical.serialize import ROWS, _Pool
+from veridical.summarize.records import Pick
 from veridical.summarize.table import table_of
 
 FIGURE_5 = [[1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 1, 1, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 1, 1]]

@@ -9,17 +9,7 @@ from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
 from veridical.masks import Gaussian
 from veridical.records import VERSION as __version__
-from veridical.records import (
-    Explanation,
-    Explanations,
-    Grouping,
-    Membership,
-    Neighborhood,
-    Part,
-    Pick,
-    Region,
-    Verdict,
-)
+from veridical.records import Explanation, Explanations, Neighborhood, Part, Verdict
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.fields import Fields
 from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
@@ -38,6 +28,7 @@ from veridical.summarize.local import Around
 from veridical.summarize.mame import Mame
 from veridical.summarize.maple import Maple
 from veridical.summarize.mixture import Mixture
+from veridical.summarize.records import Grouping, Membership, Pick, Region
 
 __all__ = [
     "Around",

@@ -14,14 +14,15 @@ from veridical.attribute.lime import SETTINGS, Lime
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
 from veridical.errors import InputError, check_whole
-from veridical.records import Explanation, Explanations, Floats, Grouping, Method, Pick, Predict, Representer
+from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
 from veridical.render.terminal import progress
 from veridical.scale.store import source_of
 from veridical.summarize import GROUPINGS
 from veridical.summarize.concepts import Concepts, Matched, matched
-from veridical.summarize.group import group_all
+from veridical.summarize.group import Wanted, group_all
 from veridical.summarize.mixture import Mixture
 from veridical.summarize.pick import at_random, greedy, picked
+from veridical.summarize.records import Grouping, Pick
 from veridical.summarize.task import Groups
 
 
@@ -155,16 +156,8 @@ def group(
     if isinstance(target, (list, tuple)):
         raise InputError("groups explain one target for all instances; call group once a target")
     work = Mixture() if method is None else _settings(method, "vd.Mixture()", METHODS)
-    return group_all(
-        work,
-        model,
-        represent,
-        (X, validation),
-        target,
-        sorted({int(n) for n in ks}),
-        int(n_features),
-        seed_of(rng),
-    )
+    wanted = Wanted(model, represent, X, validation, target, int(n_features), seed_of(rng))
+    return group_all(work, wanted, sorted({int(n) for n in ks}))
 
 
 def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:

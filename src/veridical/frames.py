@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from veridical.packing import judgment
-from veridical.records import Explanation, Grouping, Pick, Verdict
+from veridical.records import Explanation, Verdict
+from veridical.summarize.records import Grouping, Pick
 
 
 def frame(items: Sequence[Explanation]) -> pd.DataFrame:

@@ -18,7 +18,8 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 
 from veridical.errors import InputError
-from veridical.records import Concept, Part, Pick, Verdict, View
+from veridical.records import Part, Verdict, View
+from veridical.summarize.records import Concept, Pick
 
 STRICT = json.JSONEncoder(allow_nan=False)
 TAGS = frozenset({"float", "tuple", "timestamp", "mapping"})

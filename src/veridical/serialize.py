@@ -31,7 +31,8 @@ from veridical.packing import (
     unpack_pick,
     unpack_view,
 )
-from veridical.records import VERSION, Explanation, Explanations, Grouping, Part, Pick, Verdict, View
+from veridical.records import VERSION, Explanation, Explanations, Part, Verdict, View
+from veridical.summarize.records import Grouping, Pick
 
 Loaded: TypeAlias = Explanation | Explanations | Verdict | Pick
 Saved: TypeAlias = Loaded | Grouping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from veridical.records import Grouping, Membership
 from veridical.render.groups import (
     NUMBERS,
     Line,
@@ -37,6 +36,7 @@ from veridical.render.tables import (
     weights_table,
 )
 from veridical.render.words import count, decimals, fidelity_words, number, percent, plain
+from veridical.summarize.records import Grouping, Membership
 
 MOST_GROUPS, MOST_PARTS, MOST_NOTES = 24, 12, 6
 WHISKER = "├─┤ 95 % interval of the sampling error"

@@ -9,9 +9,10 @@ from itertools import chain
 
 import numpy as np
 
-from veridical.records import Floats, Grouping, Membership, Part
+from veridical.records import Floats, Part
 from veridical.render.terminal import chart, ranges, wrap
 from veridical.render.words import count, decimals, fidelity_words, number, percent, plain
+from veridical.summarize.records import Grouping, Membership
 
 MOST_GROUPS, MOST_PARTS = 10, 8  # in a terminal
 MOST_REASONS = 5

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from veridical.records import Explanation, Explanations, Grouping, Membership, Pick
+from veridical.records import Explanation, Explanations
 from veridical.render.canvas import letter
 from veridical.render.cards import belonging, groups
 from veridical.render.marks import Marks, keyed, marks_of
@@ -31,6 +31,7 @@ from veridical.render.words import (
     ranked,
     unmeasured_words,
 )
+from veridical.summarize.records import Grouping, Membership, Pick
 
 Shown: TypeAlias = Explanation | Explanations | Grouping | Membership | Pick
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from veridical.records import Pick
 from veridical.render.markup import NONE, Markup, data_uri, escape, join, minus, tag
 from veridical.render.picks import (
     Matrix,
@@ -21,6 +20,7 @@ from veridical.render.picks import (
 from veridical.render.pixels import png, shrink
 from veridical.render.tables import bar, facts, legend, notes, row, table
 from veridical.render.words import count, decimals, percent, plain
+from veridical.summarize.records import Pick
 
 MOST_ROWS, MOST_COLUMNS, MOST_NOTES = 40, 24, 6
 CELL, HEIGHT = 10, 32  # of a cell, in units of the drawing

@@ -8,11 +8,12 @@ from itertools import chain
 
 import numpy as np
 
-from veridical.records import Floats, Ints, Pick
+from veridical.records import Floats, Ints
 from veridical.render.glyphs import LOWERS, NOTHING, RAISES
 from veridical.render.marks import letters
 from veridical.render.terminal import column, solid, wrap
 from veridical.render.words import cells, count, decimals, percent, plain, shorten
+from veridical.summarize.records import Pick
 
 MOST_ROWS, MOST_COLUMNS = 12, 12  # in a terminal
 KEY = f"{RAISES} raises the output, {LOWERS} lowers it, {NOTHING} no weight; letters as below"

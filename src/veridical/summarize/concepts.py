@@ -15,9 +15,10 @@ import numpy as np
 
 from veridical.errors import InputError, check_whole
 from veridical.masks import generator
-from veridical.records import Concept, Floats, Ints, Part, Seed, View
+from veridical.records import Floats, Ints, Part, Seed, View
 from veridical.represent.describe import COMPARABLE, Scene, scenes
 from veridical.represent.masked import tried, unique
+from veridical.summarize.records import Concept
 from veridical.summarize.table import Batch, Label, Source, Table, table_of
 
 LEARNED_FROM = 20_000  # parts that clusters are learned from, at most

@@ -13,9 +13,10 @@ from veridical.attribute.ask import Model, Target, resolve
 from veridical.attribute.recipe import recipe_of
 from veridical.errors import InputError
 from veridical.masks import generator
-from veridical.records import Bools, Floats, Grouping, Seed, Verdict
+from veridical.records import Bools, Floats, Seed, Verdict
 from veridical.represent.space import space_of
 from veridical.summarize.near import Near, dense
+from veridical.summarize.records import Grouping
 from veridical.summarize.regions import describe
 from veridical.summarize.task import Found, Groups, Task
 
@@ -41,27 +42,31 @@ class Judged:
     held: bool  # whether nothing was learned from these instances
 
 
-def group_all(
-    method: Groups,
-    model: Model,
-    represent: Any,
-    data: tuple[Any, Any],
-    target: Any,
-    ks: Sequence[int],
-    n_features: int,
-    seed: Seed,
-) -> Grouping:
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What is to be explained by groups, and how."""
+
+    model: Model
+    represent: Any
+    X: Any
+    validation: Any | None
+    target: Any
+    n_features: int
+    seed: Seed
+
+
+def group_all(method: Groups, wanted: Wanted, ks: Sequence[int]) -> Grouping:
     """Learn groups of the instances; of several numbers of groups, the fewest that are as good as the best."""
-    X, validation = data
-    space = space_of(represent, X)
-    points = space.read(X)
+    space, seed = space_of(wanted.represent, wanted.X), wanted.seed
+    points = space.read(wanted.X)
     if not len(points):
         raise InputError("there are no instances to group")
     if max(ks) > len(points):
         raise InputError(f"wanted at most as many groups as instances: k is {max(ks)}, instances {len(points)}")
-    known, n_asked = _target(model, represent, X, target)
-    split, note = _split(points, None if validation is None else space.read(validation), max(ks), seed)
-    task = Task(model, known, space, split.learn, split.choose, max(ks), n_features, seed)
+    given = None if wanted.validation is None else space.read(wanted.validation)
+    known, n_asked = _target(wanted)
+    split, note = _split(points, given, max(ks), seed)
+    task = Task(wanted.model, known, space, split.learn, split.choose, max(ks), wanted.n_features, seed)
     choose = task.near_held(NEIGHBORS, draw=1)
     tried = [_judge(method(own := replace(task, k=k)), own, choose) for k in ks]
     best = _fewest(tried)
@@ -73,9 +78,9 @@ def group_all(
     return _grouping(task, _judge(best.found, task, measure), points, note, recipe_of(method), n_asked)
 
 
-def _target(model: Model, represent: Any, X: Any, target: Any) -> tuple[Target, int]:
+def _target(wanted: Wanted) -> tuple[Target, int]:
     """One output for all instances: by default the class that is predicted most often."""
-    instances = represent.each(X)
+    instances, model, target = wanted.represent.each(wanted.X), wanted.model, wanted.target
     n = len(instances) if target is None else 1
     outputs = model(instances.inputs(0, n))
     if target is None and outputs.shape[1] > 1:

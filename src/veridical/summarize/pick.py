@@ -17,7 +17,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from veridical.masks import generator
-from veridical.records import Floats, Ints, Pick, Seed
+from veridical.records import Floats, Ints, Seed
+from veridical.summarize.records import Pick
 from veridical.summarize.table import Table
 
 DRAWS = 100  # random picks, for the spread of what they cover

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from veridical.records import Floats, Ints, Region
+from veridical.records import Floats, Ints
 from veridical.represent.space import Space
 from veridical.summarize.near import Matrix, dense
+from veridical.summarize.records import Region
 from veridical.summarize.task import Gate
 
 MOST = 5  # features that tell a region
