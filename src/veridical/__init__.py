@@ -8,6 +8,7 @@ from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
 from veridical.attribute.occlusion import Occlusion
+from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
 from veridical.masks import Gaussian
@@ -59,6 +60,7 @@ __all__ = [
     "Inpaint",
     "InputError",
     "Interpolate",
+    "KernelShap",
     "Least",
     "Lime",
     "Linear",

@@ -9,11 +9,13 @@ from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime, nothing, plain_mean
 from veridical.attribute.linear import Linear
 from veridical.attribute.occlusion import Occlusion
+from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.masks import Gaussian
 
 METHODS: dict[str, Any] = {
     "greedy": Greedy,
+    "kernelshap": KernelShap,
     "lime": Lime,
     "occlusion": Occlusion,
     "randomparts": RandomParts,

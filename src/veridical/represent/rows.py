@@ -230,7 +230,7 @@ class Row:
 
     def keeping(self, masks: Bools, seed: Seed) -> Any:
         """The row's own values where a mask keeps them, else those of a sample of the background."""
-        drawn = self.background.realize(self.background.draw(seed, 0, len(masks)), self.row)
+        drawn = self.background.realize(self.background.draw_apart(seed, len(masks)), self.row)
         return self.background.mixed(self.row, drawn, masks)
 
     def below(self, inputs: Any) -> Any:
