@@ -230,7 +230,8 @@ class Lime:
         return self.surrogate(near, y, *selection), probability
 
     def _plain(self) -> bool:
-        return self.n_features is None and self.surrogate == Linear()
+        """All parts are fitted by least squares."""
+        return self.n_features is None and self.surrogate in (Linear(), Linear(trees=True))
 
     def _explanation(
         self, near: Neighborhood, y: Floats, fit: Fit, *, probability: float, target: Target, question: Question
