@@ -56,6 +56,11 @@ DOORS = {
     ("summarize", "Grouping.save", "serialize"),
     ("summarize", "Grouping.__repr__", "render"),
     ("summarize", "Grouping._repr_html_", "render"),
+    ("evaluate", "Report.to_frame", "frames"),
+    ("evaluate", "Report.save", "serialize"),
+    ("evaluate", "Report.plot", "render"),
+    ("evaluate", "Report.__repr__", "render"),
+    ("evaluate", "Report._repr_html_", "render"),
     ("serialize", "_write_page", "render"),
     ("serialize", "_write_figure", "render"),
 }

@@ -7,6 +7,7 @@ from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
+from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
 from veridical.masks import Gaussian
 from veridical.records import VERSION as __version__
 from veridical.records import Explanation, Explanations, Neighborhood, Part, Verdict
@@ -36,6 +37,7 @@ __all__ = [
     "Blur",
     "ChangePoints",
     "ClusterThenExplain",
+    "Comparison",
     "Concepts",
     "Constant",
     "Continuous",
@@ -62,6 +64,7 @@ __all__ = [
     "Maple",
     "Mel",
     "Membership",
+    "Metric",
     "MissingPackage",
     "Mixture",
     "ModelError",
@@ -76,7 +79,9 @@ __all__ = [
     "Quartiles",
     "Quickshift",
     "Region",
+    "Report",
     "Rows",
+    "Score",
     "Sentences",
     "Slic",
     "Slices",
@@ -85,6 +90,7 @@ __all__ = [
     "Tiles",
     "TopK",
     "Tree",
+    "Trial",
     "Verdict",
     "VeridicalError",
     "WholeMean",
