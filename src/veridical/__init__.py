@@ -1,6 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
+from veridical.api import evaluate, explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
 from veridical.attribute.lime import Lime
@@ -97,6 +97,7 @@ __all__ = [
     "Windows",
     "Words",
     "__version__",
+    "evaluate",
     "explain",
     "explain_many",
     "forward_selection",
