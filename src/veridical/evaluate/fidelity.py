@@ -104,7 +104,7 @@ FIDELITY = (
         Taking(without_few, infidelity, draws=16, key=2),
         "lower",
         "fidelity",
-        "Share of the output's squared change, when one part up to a quarter of them are taken away at random, that "
-        "the weights do not foretell at their best scale.",
+        "Share of the output's squared change, when one part up to a quarter of them are taken away at random, "
+        "that the weights do not foretell at their best scale.",
     ),
 )
