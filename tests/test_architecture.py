@@ -62,7 +62,6 @@ DOORS = {
     ("evaluate", "Report.__repr__", "render"),
     ("evaluate", "Report._repr_html_", "render"),
     ("serialize", "_write_page", "render"),
-    ("serialize", "_write_figure", "render"),
 }
 OPTIONAL = (
     "matplotlib", "pyarrow", "torch", "rich", "typer", "IPython", "lime", "skimage", "PIL", "librosa", "soundfile",

@@ -188,16 +188,16 @@ class Report(Record):
         return report_frame(self)
 
     def save(self, path: str | Path) -> None:
-        """Write a page (.html), a picture, a table (.csv, .parquet), or what ``load`` reads back (.json)."""
+        """Write .json or .parquet, which ``load`` reads back, or .csv, a page (.html) or a picture."""
         from veridical.serialize import save
 
         save(self, path)
 
     def plot(self, ax: Any = None) -> Any:
         """A dot and an interval for each method and metric."""
-        from veridical.render.reports import report_plot
+        from veridical.render.dots import dots
 
-        return report_plot(self, ax)
+        return dots(self, ax)
 
     def __repr__(self) -> str:
         from veridical.render.reports import report_picture
