@@ -1,7 +1,7 @@
 """The models that read reviews: of Figures 6 and 7 and of Table 1 of the LIME paper, as pipelines from a text.
 
-Nearest neighbors and the support vector machine have code of their own for one reason: texts near a review have its
-words and no others, so that distances to all training reviews are one product of small matrices.
+Nearest neighbors and the support vector machine have code of their own for one reason: texts near a review have
+its words and no others, so that distances to all training reviews are one product of small matrices.
 """
 
 from __future__ import annotations
