@@ -655,7 +655,7 @@ def test_a_broken_method_is_caught(change: Any) -> None:
 
 
 def test_every_registered_setting_can_be_described_and_restored() -> None:
-    from veridical.attribute.lime import SETTINGS
+    from veridical.attribute import SETTINGS
     from veridical.attribute.recipe import describe, restore
 
     for method in METHODS.values():

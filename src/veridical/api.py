@@ -8,9 +8,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from veridical.attribute import METHODS
+from veridical.attribute import METHODS, SETTINGS
 from veridical.attribute.ask import Model, model_of
-from veridical.attribute.lime import SETTINGS, Lime
+from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
 from veridical.errors import InputError, check_whole
