@@ -1,6 +1,6 @@
 """Reviews of books and DVDs (Blitzer, Dredze and Pereira 2007), as the experiments of the LIME paper read them.
 
-A review is the set of its words, bigrams left out, written as one string of words between blanks; what the training
+A review is the set of its words, bigrams left out, written as a string of words between blanks; what the training
 reviews do not have is left out of the test reviews, since no model here could see it.
 """
 
