@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,28 +34,32 @@ TABLES = {
 N_OTHER = 4000  # articles of other newsgroups
 WORD = re.compile(r"\b\w\w+\b")
 REPRESENT = vd.Words(split=r"\W+")
+FEWEST, MOST = 20, 500  # known words of an article that is explained
 DENSE = 4000  # columns up to which products of matrices are dense
 
 
-def table(data: Path | None, name: str) -> pd.DataFrame:
-    """A table of the data, from Parquet or from CSV with gzip, whichever is there."""
+def find(data: Path | None, name: str) -> Path:
+    """The file of a table: Parquet where it can be read, or CSV with gzip."""
     stem = TABLES[name]
     if data is None:
         wanted = ", ".join(f"{each}.parquet" for each in TABLES.values())
         raise NoDataError(f"name the folder with {wanted} (or the same as .csv.gz): --data DIR")
+    readable = any(find_spec(package) for package in ("pyarrow", "fastparquet"))
     for path in (data / f"{stem}.parquet", data / f"{stem}.csv.gz"):
-        if not path.is_file():
-            continue
-        if path.suffix == ".gz":
-            return pd.read_csv(path, keep_default_na=False, lineterminator="\n")
-        try:
-            return pd.read_parquet(path)
-        except ImportError:
-            continue  # no package that reads Parquet: perhaps there is the other
+        if path.is_file() and (readable or path.suffix == ".gz"):
+            return path
     raise NoDataError(
         f"wanted {stem}.parquet, and pyarrow to read it, or {stem}.csv.gz; looked in {data}: "
         "give another --data, or pip install 'veridical[parquet]'"
     )
+
+
+def table(data: Path | None, name: str) -> pd.DataFrame:
+    """A table of the data."""
+    path = find(data, name)
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    return pd.read_csv(path, keep_default_na=False, lineterminator="\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +94,13 @@ class Worlds:
         return {word: j for j, word in enumerate(self.words)}
 
 
+def check(data: Path | None) -> None:
+    """Refuse before any work if a table is not there."""
+    for name in TABLES:
+        find(data, name)
+
+
+@lru_cache(maxsize=1)
 def load(data: Path | None) -> Worlds:
     """The worlds, with the paper's sizes: 1,079 and 717 articles, 819 + 819 pages."""
     two, pages, whole = (table(data, name) for name in ("two", "pages", "all"))
@@ -196,14 +209,76 @@ class Classifier:
         model = Svm().fit(worlds.train.bags[:, kept], worlds.train.labels)
         return cls(Pipeline([("words", words), ("svm", model)]), kept)
 
-    def accuracy(self, texts: Texts) -> float:
-        return float(np.mean(self.pipeline[-1].predict(texts.bags[:, self.kept]) == texts.labels))
+    def __call__(self, texts: Sequence[str]) -> Any:
+        return self.pipeline.predict_proba(texts)
 
-    def calls_christian(self, texts: Texts) -> float:
-        """The share of the texts that it takes for Christian."""
-        return float(np.mean(self.pipeline[-1].predict(texts.bags[:, self.kept]) == 1))
+    def predict(self, texts: Texts) -> Any:
+        """Classes, without reading the texts again."""
+        return self.pipeline[-1].predict(texts.bags[:, self.kept])
+
+    def right(self, texts: Texts) -> Any:
+        """Whether each text is classified right, (n,)."""
+        return self.predict(texts) == texts.labels
+
+    def accuracy(self, texts: Texts) -> float:
+        return float(np.mean(self.right(texts)))
 
     def seen(self, text: str) -> str:
         """The text as far as the classifier sees it: the words it knows."""
         known = self.pipeline[0].vocabulary_
         return " ".join(word for word in WORD.findall(text) if word in known)
+
+
+def split_pages(labels: Any, seed: int = 0) -> tuple[Any, Any]:
+    """Rows of two halves, with half of each class in each; seed 0 is the split that was never changed."""
+    rng = np.random.default_rng(seed)
+    drawn = [rng.permutation(np.flatnonzero(labels == c)) for c in np.unique(labels)]
+    return (
+        np.sort(np.concatenate([rows[: len(rows) // 2] for rows in drawn])),
+        np.sort(np.concatenate([rows[len(rows) // 2 :] for rows in drawn])),
+    )
+
+
+def readable(texts: Texts, n: int, rng: np.random.Generator) -> list[str]:
+    """Some texts at random, out of those with neither very few nor very many words."""
+    sizes = np.diff(texts.bags.indptr)
+    fit = np.flatnonzero((sizes >= FEWEST) & (sizes <= MOST))
+    return [texts.texts[i] for i in rng.permutation(fit)[:n]]
+
+
+def explained(
+    classifier: Classifier, texts: Iterable[str], rng: np.random.Generator, method: Any = None
+) -> vd.Explanations:
+    """Explanations of the probability of Christianity, of texts as far as the classifier sees them.
+
+    LIME takes four samples a word, at least 1,024 and at most 2,048. A text with hardly a word left is left out.
+    """
+    found = []
+    for text in texts:
+        seen = classifier.seen(text)
+        size = len(set(seen.split()))
+        if size >= 3:
+            how = method or vd.Lime(n_samples=int(np.clip(4 * size, 1024, 2048)))
+            found.append(
+                vd.explain(classifier.pipeline.predict_proba, REPRESENT, seen, target=1, method=how, rng=rng)
+            )
+    return vd.Explanations(tuple(found))
+
+
+@dataclass(frozen=True, eq=False)
+class Topic:
+    """What a user knows who has read other things: which words are about religion.
+
+    A word is topical if it is at least ``times`` as frequent on pages about religion as in newsgroups about other
+    things, and on a share of at least ``least`` of the pages. Labels are not looked at.
+    """
+
+    topical: frozenset[str]
+
+    @classmethod
+    def of(cls, worlds: Worlds, pages: Texts, times: float, least: float = 0.0) -> Topic:
+        share = shares(pages.bags)
+        return cls(frozenset(worlds.words[(share > times * worlds.others) & (share > least)]))
+
+    def bad(self, word: str) -> bool:
+        return word not in self.topical
