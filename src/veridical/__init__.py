@@ -1,10 +1,13 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
+from veridical.api import evaluate, explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
+from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
+from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
+from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
 from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
@@ -52,6 +55,7 @@ __all__ = [
     "Gaussian",
     "Gime",
     "GlobalLinear",
+    "Greedy",
     "Grid",
     "Grouping",
     "Inpaint",
@@ -71,6 +75,7 @@ __all__ = [
     "ModelTree",
     "Neighborhood",
     "Noise",
+    "Occlusion",
     "Part",
     "PartMean",
     "Pick",
@@ -78,6 +83,7 @@ __all__ = [
     "Quantiles",
     "Quartiles",
     "Quickshift",
+    "RandomParts",
     "Region",
     "Report",
     "Rows",
@@ -97,6 +103,7 @@ __all__ = [
     "Windows",
     "Words",
     "__version__",
+    "evaluate",
     "explain",
     "explain_many",
     "forward_selection",

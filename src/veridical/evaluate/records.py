@@ -158,10 +158,12 @@ class Report(Record):
             words = [f"{listed(order)} cannot be told apart"]
         elif tied:
             words.append(f"{listed(tied)} cannot be told from it")
+        empty: dict[str, list[str]] = {}
         for method in order:
-            empty = self.no_better_than(metric.name, method)
-            if empty:
-                words.append(f"{method} is no better than {listed(list(empty), 'or')}")
+            nulls = [null.partition(" ")[0] for null in self.no_better_than(metric.name, method)]
+            if nulls:
+                empty.setdefault(listed(nulls, "or"), []).append(method)
+        words += [f"{listed(m)} {'is' if len(m) == 1 else 'are'} no better than {n}" for n, m in empty.items()]
         return f"{metric.name} ({metric.better} is better): {'; '.join(words)}."
 
     def no_better_than(self, metric: str, method: str) -> tuple[str, ...]:
