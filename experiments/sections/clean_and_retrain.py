@@ -214,4 +214,6 @@ def _mean(panel: Any, paths: dict[int, Any], style: str, told: str, shift: float
     found = [paired(at(paths, r), dict.fromkeys(paths, 0.0)) for r in at_round]
     means = np.array([each[0] for each in found if each is not None])
     halves = np.array([each[2] - each[0] for each in found if each is not None])
-    panel.errorbar(np.array(at_round) + shift, means, np.nan_to_num(halves), fmt=style, lw=2, capsize=3, label=told)
+    panel.errorbar(
+        np.array(at_round) + shift, means, np.nan_to_num(halves), fmt=style, lw=2, capsize=3, label=told
+    )
