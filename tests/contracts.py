@@ -16,7 +16,8 @@ import pytest
 from scipy.sparse import issparse
 
 import veridical as vd
-from veridical.records import Explanation, Kernel, Method, Representation, Sample, Stream, View
+from veridical.masks import all_masks
+from veridical.records import Explanation, Kernel, Method, Removable, Representation, Sample, Stream, View
 from veridical.represent.sums import SumComposer
 
 SEED = np.random.SeedSequence(7)
@@ -132,6 +133,57 @@ def batches_are_the_slices(representation: Representation) -> None:
             check(_listed(inputs), whole)
 
 
+def keeping_all_restores_the_instance(representation: Removable, instance: Any) -> None:
+    """The full mask gives the instance, bit for bit, wherever it stands among others."""
+    masks = np.random.default_rng(0).random((9, len(representation.names))) < 0.5
+    masks[[0, 4, 8]] = True
+    inputs = _listed_rows(representation.keeping(masks, SEED))
+    for i in (0, 4, 8):
+        assert_same(inputs[i], instance)
+
+
+def kept_parts_are_the_instances_own(representation: Removable) -> None:
+    """What a mask keeps is as in the instance, what it takes away is not.
+
+    All inputs that keep a part agree with the instance in some column, in which those without it do not all agree;
+    or, where parts may lie over each other, no two masks give the same input.
+    """
+    d = len(representation.names)
+    masks = np.random.default_rng(1).random((N, d)) < 0.5
+    masks[0] = True
+    inputs = representation.keeping(masks, SEED)
+    assert _n_rows(inputs) == N
+    if representation.steady and d <= 12:
+        keys = {_key(one) for one in _listed_rows(representation.keeping(all_masks(d) != 0, SEED))}
+        assert len(keys) == 2**d, "two masks give the same input"
+        return
+    columns = _columns(inputs, representation)
+    for j, name in enumerate(representation.names):
+        kept, gone = masks[:, j], ~masks[:, j]
+        own = [c for c in columns if len(np.unique(c[kept])) == 1 and (c[gone] != c[0]).any()]
+        assert own, f"{name!r} is not the instance's own where it is kept, or is never taken away"
+
+
+def keeping_is_pure_in_the_seed(representation: Removable) -> None:
+    """The same seed gives the same inputs, whatever was asked before; steady ones do not depend on it."""
+    masks = np.random.default_rng(2).random((64, len(representation.names))) < 0.5
+    before = masks.copy()
+    once = _listed(representation.keeping(masks, SEED))
+    other = _listed(representation.keeping(masks, np.random.SeedSequence(8)))
+    assert_same(_listed(representation.keeping(masks, SEED)), once)
+    np.testing.assert_array_equal(masks, before)
+    same = [_key(one) for one in other] == [_key(one) for one in once]
+    assert same == representation.steady
+
+
+def one_draw_a_mask(representation: Removable) -> None:
+    """Unless it is steady, the same mask twice is two draws; more masks do not change those before them."""
+    masks = np.zeros((8, len(representation.names)), bool)
+    inputs = _listed_rows(representation.keeping(masks, SEED))
+    assert_same(_listed_rows(representation.keeping(masks[:5], SEED)), inputs[:5])
+    assert (len({_key(one) for one in inputs}) == 1) == representation.steady
+
+
 def view_shows_every_part(representation: Representation) -> None:
     """A view labels the parts 0 to d - 1, each of them, and nothing else."""
     view = getattr(representation, "view", None)
@@ -238,6 +290,16 @@ def check_representation(build: Callable[[], Representation], instance: Any, *ar
     numbers_are_sound(representation)
     batches_are_the_slices(representation)
     view_shows_every_part(representation)
+    if isinstance(representation, Removable):
+        check_removable(representation, instance)
+
+
+def check_removable(representation: Removable, instance: Any) -> None:
+    """All promises of a Representation whose parts can be taken away."""
+    keeping_all_restores_the_instance(representation, instance)
+    kept_parts_are_the_instances_own(representation)
+    keeping_is_pure_in_the_seed(representation)
+    one_draw_a_mask(representation)
 
 
 def check_method(
@@ -328,12 +390,19 @@ def _listed(inputs: Any) -> list[Any]:
     return [copy.deepcopy(inputs)]
 
 
+def _listed_rows(inputs: Any) -> list[Any]:
+    """The inputs one by one, of a table too."""
+    return _listed(inputs) if isinstance(inputs, Stream) else _each(inputs)
+
+
 def _each(batch: Any) -> list[Any]:
     return [copy.deepcopy(_rows(batch, i, i + 1)) for i in range(_n_rows(batch))]
 
 
 def _key(one: Any) -> Any:
     """Something that is equal for equal inputs of one kind."""
+    if issparse(one):
+        one = one.toarray()
     return one.tobytes() if isinstance(one, np.ndarray) else repr(one)
 
 

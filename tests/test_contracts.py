@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 import contracts
 import veridical as vd
-from veridical.records import Explanation, Sample, View
+from veridical.records import Explanation, Removable, Sample, View
 from veridical.represent import REPRESENTERS
 
 RNG = np.random.default_rng(0)
@@ -154,6 +154,8 @@ def batch_for(name: str) -> Any:
 def test_every_representer_has_a_contract() -> None:
     """A new one cannot be forgotten."""
     assert {type(represent) for represent, _ in INSTANCES.values()} | {vd.Rows} == set(REPRESENTERS.values())
+    for represent, x in (*INSTANCES.values(), *((vd.Rows(b, **s), row_of(b, 0)) for b, s in BACKGROUNDS.values())):
+        assert isinstance(represent(x), Removable)
     assert set(REPRESENTERS) == {kind.__name__.lower() for kind in REPRESENTERS.values()}
 
 
@@ -311,6 +313,95 @@ def test_a_broken_representation_is_caught(saboteur: Any, contract: Any) -> None
         contract(saboteur(honest()))
 
 
+class RoundsWhatItKeeps(Saboteur):
+    def keeping(self, masks: Any, seed: Any) -> Any:
+        return self.honest.keeping(masks, seed).astype(np.float32).astype(float)
+
+
+class KeepsTheBin(Saboteur):
+    """Another value of the same bin, as in samples for a surrogate."""
+
+    def keeping(self, masks: Any, seed: Any) -> Any:
+        inputs = self.honest.keeping(masks, seed)
+        partly = masks & ~masks.all(axis=1, keepdims=True)
+        return np.where(partly, inputs + 1e-9 * np.arange(len(inputs))[:, None], inputs)
+
+
+class NeverTakesAway(Saboteur):
+    def keeping(self, masks: Any, seed: Any) -> Any:
+        masks = masks.copy()
+        masks[:, 1] = True
+        return self.honest.keeping(masks, seed)
+
+
+class TakesAwayTheOthers(Saboteur):
+    def keeping(self, masks: Any, seed: Any) -> Any:
+        return self.honest.keeping(np.where(masks.all(axis=1, keepdims=True), masks, ~masks), seed)
+
+
+class LosesARow(Saboteur):
+    def keeping(self, masks: Any, seed: Any) -> Any:
+        return self.honest.keeping(masks[:-1], seed)
+
+
+class KeepsFromMemory(Saboteur):
+    def keeping(self, masks: Any, seed: Any) -> Any:
+        self.drawn += 1
+        return self.honest.keeping(masks, np.random.SeedSequence(self.drawn))
+
+
+class ChangesTheMasks(Saboteur):
+    def keeping(self, masks: Any, seed: Any) -> Any:
+        inputs = self.honest.keeping(masks, seed)
+        masks[:, 0] = False
+        return inputs
+
+
+class SaysItIsSteady(Saboteur):
+    steady = True
+
+
+class SaysItIsNot(Saboteur):
+    steady = False
+
+
+class DrawsOnce(Saboteur):
+    """One row of the background for all masks."""
+
+    def keeping(self, masks: Any, seed: Any) -> Any:
+        once = self.honest.keeping(np.zeros((1, masks.shape[1]), bool), seed)
+        return np.where(masks, NUMBERS[:1], once)
+
+
+class DrawsBackwards(Saboteur):
+    """The same draws, but which mask gets which depends on how many there are."""
+
+    def keeping(self, masks: Any, seed: Any) -> Any:
+        return self.honest.keeping(masks[::-1], seed)[::-1]
+
+
+@pytest.mark.parametrize(
+    ("saboteur", "contract"),
+    [
+        (RoundsWhatItKeeps, lambda r: contracts.keeping_all_restores_the_instance(r, NUMBERS[:1])),
+        (NeverTakesAway, contracts.kept_parts_are_the_instances_own),
+        (KeepsTheBin, contracts.kept_parts_are_the_instances_own),
+        (TakesAwayTheOthers, contracts.kept_parts_are_the_instances_own),
+        (LosesARow, contracts.kept_parts_are_the_instances_own),
+        (KeepsFromMemory, contracts.keeping_is_pure_in_the_seed),
+        (ChangesTheMasks, contracts.keeping_is_pure_in_the_seed),
+        (SaysItIsSteady, contracts.keeping_is_pure_in_the_seed),
+        (SaysItIsSteady, contracts.one_draw_a_mask),
+        (DrawsOnce, contracts.one_draw_a_mask),
+        (DrawsBackwards, contracts.one_draw_a_mask),
+    ],
+)
+def test_a_row_that_takes_parts_away_wrongly_is_caught(saboteur: Any, contract: Any) -> None:
+    contract(honest())
+    with pytest.raises(AssertionError):
+        contract(saboteur(honest()))
+
+
 class Streamed:
     """The inputs of an honest stream, but for what a subclass breaks."""
 
@@ -400,6 +491,9 @@ SMALL = RNG.normal(size=(2, 3))
         (StartsOver, contracts.grows_without_repeating),
         (DesignsWithNan, contracts.numbers_are_sound),
         (RepeatsAName, contracts.names_are_unique),
+        (NeverTakesAway, contracts.kept_parts_are_the_instances_own),
+        (SaysItIsNot, contracts.keeping_is_pure_in_the_seed),
+        (SaysItIsNot, contracts.one_draw_a_mask),
     ],
 )
 def test_a_broken_picture_is_caught(saboteur: Any, contract: Any) -> None:
@@ -561,7 +655,7 @@ def test_a_broken_method_is_caught(change: Any) -> None:
 
 
 def test_every_registered_setting_can_be_described_and_restored() -> None:
-    from veridical.attribute.lime import SETTINGS
+    from veridical.attribute import SETTINGS
     from veridical.attribute.recipe import describe, restore
 
     for method in METHODS.values():

@@ -1,12 +1,16 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
+from veridical.api import evaluate, explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
+from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
+from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
+from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
+from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
 from veridical.masks import Gaussian
 from veridical.records import VERSION as __version__
 from veridical.records import Explanation, Explanations, Neighborhood, Part, Verdict
@@ -36,6 +40,7 @@ __all__ = [
     "Blur",
     "ChangePoints",
     "ClusterThenExplain",
+    "Comparison",
     "Concepts",
     "Constant",
     "Continuous",
@@ -50,6 +55,7 @@ __all__ = [
     "Gaussian",
     "Gime",
     "GlobalLinear",
+    "Greedy",
     "Grid",
     "Grouping",
     "Inpaint",
@@ -62,12 +68,14 @@ __all__ = [
     "Maple",
     "Mel",
     "Membership",
+    "Metric",
     "MissingPackage",
     "Mixture",
     "ModelError",
     "ModelTree",
     "Neighborhood",
     "Noise",
+    "Occlusion",
     "Part",
     "PartMean",
     "Pick",
@@ -75,8 +83,11 @@ __all__ = [
     "Quantiles",
     "Quartiles",
     "Quickshift",
+    "RandomParts",
     "Region",
+    "Report",
     "Rows",
+    "Score",
     "Sentences",
     "Slic",
     "Slices",
@@ -85,12 +96,14 @@ __all__ = [
     "Tiles",
     "TopK",
     "Tree",
+    "Trial",
     "Verdict",
     "VeridicalError",
     "WholeMean",
     "Windows",
     "Words",
     "__version__",
+    "evaluate",
     "explain",
     "explain_many",
     "forward_selection",

@@ -209,6 +209,11 @@ class ByLaw:
     law: Sizes
 
     @property
+    def steady(self) -> bool:
+        """What is there without a part is fixed: the same masks give the same inputs."""
+        return True
+
+    @property
     def whole(self) -> int:
         return self.law.whole
 

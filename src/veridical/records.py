@@ -159,6 +159,23 @@ class Representation(Protocol):
 
 
 @runtime_checkable
+class Removable(Representation, Protocol):
+    """A Representation whose parts can be taken away as one likes."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether the same masks give the same inputs, whatever the seed."""
+        ...
+
+    def keeping(self, masks: Bools, seed: Seed) -> Any:
+        """One input a mask (n, d): parts it keeps are the instance's own, the others are taken away.
+
+        Where nothing says what is there without a part, it is drawn from the background, anew for each mask.
+        """
+        ...
+
+
+@runtime_checkable
 class Common(Protocol):
     """The part of sampling that is the same for every instance of a representer."""
 

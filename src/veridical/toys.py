@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from veridical.masks import ByLaw, Gaussian, Sizes, coins
-from veridical.records import Floats, Kernel, Part, Representation, Sample
+from veridical.records import Bools, Floats, Kernel, Part, Representation, Sample, Seed
 
 
 @dataclass(frozen=True)
@@ -90,3 +90,7 @@ class Masks(ByLaw):
 
     def realize(self, sample: Sample) -> Floats:
         return sample.designs
+
+    def keeping(self, masks: Bools, seed: Seed) -> Floats:
+        """The masks themselves."""
+        return masks.astype(np.float64)

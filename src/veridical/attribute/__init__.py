@@ -1,5 +1,30 @@
 """How much each part counts."""
 
-from veridical.attribute.lime import Lime
+from typing import Any
 
-METHODS = {"lime": Lime}
+from veridical.attribute.chance import RandomParts
+from veridical.attribute.choose import as_package, forward_selection, highest_weights, lasso_path
+from veridical.attribute.evidence import TopK
+from veridical.attribute.greedy import Greedy
+from veridical.attribute.lime import Lime, nothing, plain_mean
+from veridical.attribute.linear import Linear
+from veridical.attribute.occlusion import Occlusion
+from veridical.attribute.tree import Tree
+from veridical.masks import Gaussian
+
+METHODS: dict[str, Any] = {
+    "greedy": Greedy,
+    "lime": Lime,
+    "occlusion": Occlusion,
+    "randomparts": RandomParts,
+}
+
+# What a recipe may name: methods, their settings, and functions among those.
+SETTINGS: dict[str, Any] = {
+    known.__name__: known
+    for known in (
+        *METHODS.values(),
+        *(TopK, Gaussian, Linear, Tree),
+        *(highest_weights, lasso_path, forward_selection, as_package, plain_mean, nothing),
+    )
+}

@@ -135,9 +135,11 @@ def judge(fit: Fit, rule: TopK, probability: float, groups: list[tuple[int, ...]
         words.append(f"{missed} {'part was' if missed == 1 else 'parts were'} not measured")
     if probability < rule.probability:
         words.append(f"the top {rule.k} is not settled after {n_calls} calls ({100 * probability:.0f} % sure)")
-    words.append(_fit_words(fit.fidelity))
-    believed = clear[groups[0][0]]
-    passed = bool(believed and probability >= rule.probability and fit.fidelity >= GOOD_FIT)
+    no_surrogate = math.isnan(fit.fidelity)
+    if not no_surrogate:
+        words.append(_fit_words(fit.fidelity))
+    fits = no_surrogate or fit.fidelity >= GOOD_FIT
+    passed = bool(clear[groups[0][0]] and probability >= rule.probability and fits)
     sentence = "; ".join(words) + "."
     return Verdict(passed, probability, rule.probability, sentence[0].upper() + sentence[1:])
 

@@ -9,17 +9,16 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from veridical.attribute.additive import Sums, fit_beside
-from veridical.attribute.ask import Model, Target, resolve
-from veridical.attribute.choose import Selector, as_package, forward_selection, highest_weights, lasso_path
+from veridical.attribute.ask import Model
+from veridical.attribute.choose import Selector, as_package, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK, no_evidence, too_few, top_probability, weigh
 from veridical.attribute.linear import Linear, effective_size
 from veridical.attribute.neighborhood import Answers, Source, grow, private, shared
-from veridical.attribute.recipe import name_of, recipe_of
-from veridical.attribute.tree import Tree
+from veridical.attribute.question import Answer, Outputs, Question, flat_fit, is_flat
+from veridical.attribute.recipe import name_of
 from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import Gaussian
 from veridical.records import (
-    VERSION,
     Explanation,
     Fit,
     Floats,
@@ -30,8 +29,6 @@ from veridical.records import (
     Shareable,
 )
 
-EPSILON = float(np.finfo(float).eps)
-ROUNDING = 32  # units in the last place that outputs may differ by and still be the same
 STEADY = 0.9  # from this efficiency on, one instance too is explained from samples that any could share
 
 Surrogate: TypeAlias = Callable[..., Fit]
@@ -45,29 +42,6 @@ def plain_mean(outputs: Floats, weights: Floats) -> float:
 def nothing(outputs: Floats, weights: Floats) -> float:
     """The paper's formula has no intercept."""
     return 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """What is asked: of which model, about which instance, for which targets."""
-
-    model: Model
-    representation: Representation
-    targets: Sequence[Any]
-    seed: Seed
-    known: Sums | None = None  # what is known of samples that other instances could share
-
-    def recipe(self, method: Any, target: Target) -> dict[str, Any]:
-        """All that is needed to ask again, as plain data."""
-        classes = None if self.model.found else self.model.classes
-        return {
-            "veridical": VERSION,
-            "method": recipe_of(method),
-            "target": target.key,
-            "classes": None if classes is None else list(classes),
-            "rng": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
-            "shared": self.known is not None and self.known.answers.instance is None,
-        }
 
 
 @dataclass(frozen=True)
@@ -199,28 +173,24 @@ class Lime:
 
     def _conclude(self, near: Neighborhood, question: Question, settled: bool) -> tuple[Explanation, ...]:
         """One explanation a target; none at all if the top of one is not settled and there is budget left."""
-        found = []
-        for wanted in question.targets:
-            target = resolve(wanted, question.model, near.outputs)
-            y = target.read(near.outputs)
-            fit, probability = self._fit(near, y, target, question)
-            more = self.n_samples is None and not settled and not _flat(y)
-            if more and (probability < self.until.probability or _open(fit, near)):
-                return ()
-            found.append(
-                self._explanation(near, y, fit, probability=probability, target=target, question=question)
-            )
-        return tuple(found)
 
-    def _fit(self, near: Neighborhood, y: Floats, target: Target, question: Question) -> tuple[Fit, float]:
+        def answer(asked: Outputs) -> Answer | None:
+            fit, probability = self._fit(near, asked, question)
+            more = self.n_samples is None and not settled and not is_flat(asked.y)
+            if more and (probability < self.until.probability or _open(fit, near)):
+                return None
+            return self._answer(near, asked, fit, probability)
+
+        return question.conclude(self, near.outputs, answer)
+
+    def _fit(self, near: Neighborhood, asked: Outputs, question: Question) -> tuple[Fit, float]:
         """The surrogate of outputs in their unit, and the probability that the top of all parts is right."""
-        unit = unit_of(y)
-        y = y if unit == 1 else y / unit
-        if _flat(y[1:]):
+        y = asked.y
+        if is_flat(y[1:]):
             return flat_fit(len(near.names), float(y[1]), near.design.exact), 0.0
-        known = question.known(len(y) - 1, target) if question.known and self._plain() else None
+        known = question.known(len(y) - 1, asked.target) if question.known and self._plain() else None
         if known is not None:
-            full = fit_beside(near, y, known.per(unit), cast(Shareable, question.representation))
+            full = fit_beside(near, y, known.per(asked.unit), cast(Shareable, question.representation))
         else:
             full = (self.surrogate if self._plain() else Linear())(near, y)
         probability = top_probability(full, self.until)
@@ -230,40 +200,20 @@ class Lime:
         return self.surrogate(near, y, *selection), probability
 
     def _plain(self) -> bool:
-        return self.n_features is None and self.surrogate == Linear()
+        """All parts are fitted by least squares."""
+        return self.n_features is None and self.surrogate in (Linear(), Linear(trees=True))
 
-    def _explanation(
-        self, near: Neighborhood, y: Floats, fit: Fit, *, probability: float, target: Target, question: Question
-    ) -> Explanation:
-        """The record of a fit and its evidence."""
-        n_calls, parts, w = len(y), question.representation.parts, near.weights[1:]
-        evidence, unit = weigh(fit, self.until, probability, n_calls), unit_of(y)
-        verdict = evidence.verdict
-        if _flat(y[1:]):
-            sampled = float(y[0] if _flat(y) else y[1])  # rounding is no answer of its own
-            verdict = no_evidence(float(y[0]), sampled, n_calls, self.until.probability)
-        elif not near.design.exact and effective_size(w) < len(parts) + 2:
-            verdict = too_few(effective_size(w), n_calls, self.until.probability)
-        return Explanation(
-            parts=parts,
-            weights=fit.weights * unit,
-            intervals=evidence.intervals * unit,
-            intercept=fit.intercept * unit,
-            prediction=float(y[0]),
-            local_prediction=fit.local_prediction * unit,
-            fidelity=fit.fidelity,
-            effective_size=effective_size(w),
-            n_calls=n_calls,
-            target=target.label,
-            top_k=self.until.k,
-            top_probability=probability,
-            unsettled=tuple(tuple(parts[j].name for j in group) for group in evidence.unsettled),
-            verdict=verdict,
-            recipe=question.recipe(self, target),
-            notes=(*question.representation.notes, *self._notes(fit)),
-            path=fit.path,
-            view=getattr(question.representation, "view", None),
-        )
+    def _answer(self, near: Neighborhood, asked: Outputs, fit: Fit, probability: float) -> Answer:
+        """A fit with its evidence."""
+        y, n_calls, size = asked.y, len(asked.y), effective_size(near.weights[1:])
+        evidence = weigh(fit, self.until, probability, n_calls)
+        if is_flat(y[1:]):
+            sampled = float(y[0] if is_flat(y) else y[1]) * asked.unit  # rounding is no answer of its own
+            verdict = no_evidence(float(y[0]) * asked.unit, sampled, n_calls, self.until.probability)
+            evidence = replace(evidence, verdict=verdict)
+        elif not near.design.exact and size < len(near.names) + 2:
+            evidence = replace(evidence, verdict=too_few(size, n_calls, self.until.probability))
+        return Answer(fit, evidence, self.until.k, n_calls, size, self._notes(fit))
 
     def _notes(self, fit: Fit) -> tuple[str, ...]:
         notes = []
@@ -295,36 +245,7 @@ def checked_kernel(kernel: Kernel) -> Kernel:
     return proximity
 
 
-def flat_fit(d: int, value: float, exact: bool) -> Fit:
-    """The fit to samples on which the model does not move: nothing is known of any part, unless they are all."""
-    none = np.zeros(d, bool)
-    return Fit(
-        np.zeros(d), value, np.diag(np.full(d, 0.0 if exact else np.inf)), value, float("nan"), ~none, none, 1.0
-    )
-
-
-def unit_of(y: Floats) -> float:
-    """1, unless the outputs are so large or small that their squares would not be numbers."""
-    largest = max(-float(y.min()), float(y.max()))
-    return 1.0 if largest == 0 or 1e-100 < largest < 1e100 else largest
-
-
-def _flat(y: Floats) -> bool:
-    """The outputs are the same but for rounding, in the precision they seem to have."""
-    low, high = float(y.min()), float(y.max())
-    if high - low > ROUNDING * float(np.finfo(np.float32).eps) * max(-low, high):
-        return False
-    single = bool((y == y.astype(np.float32)).all() and (y != np.rint(y)).any())
-    return high - low <= ROUNDING * (float(np.finfo(np.float32).eps) if single else EPSILON) * max(-low, high)
-
-
 def _open(fit: Fit, near: Neighborhood) -> bool:
     """Some part could be measured with more samples."""
     shares = near.design.shares
     return bool((~fit.measured & (shares > 0) & (shares < 1)).any())
-
-
-SETTINGS: dict[str, Any] = {
-    f.__name__: f
-    for f in (Lime, TopK, Gaussian, Linear, Tree, highest_weights, lasso_path, forward_selection, as_package)
-} | {"plain_mean": plain_mean, "nothing": nothing}

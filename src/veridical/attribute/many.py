@@ -12,8 +12,9 @@ import numpy as np
 
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model
-from veridical.attribute.lime import Lime, Question
+from veridical.attribute.lime import Lime
 from veridical.attribute.neighborhood import Answers, shared
+from veridical.attribute.question import Question
 from veridical.errors import ModelError
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
 

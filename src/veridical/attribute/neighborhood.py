@@ -24,34 +24,41 @@ def private(model: Model, representation: Representation, kernel: Kernel, seed: 
 
     def more(start: int, stop: int) -> tuple[Sample, Floats]:
         sample = representation.draw(kernel, seed, start, stop)
-        return sample, ask(sample, start and start + 1)
+
+        def realize(rows: slice | None) -> Any:
+            some = sample if rows is None else replace(sample, designs=sample.designs[rows])
+            return representation.realize(some)
+
+        return sample, ask(sample.designs, realize, start and start + 1)
 
     return more
 
 
-def asking(model: Model, representation: Representation) -> Callable[[Sample, int], Floats]:
-    """How to ask about samples: by inputs, or by a shortcut that the representation knows for this model.
+Make: TypeAlias = Callable[[slice | None], Any]  # inputs for some rows of the designs, or for all of them
 
-    The shortcut's answers to the first samples are compared with the model's own, which are kept; unless they
+
+def asking(model: Model, representation: Representation) -> Callable[[Floats, Make, int], Floats]:
+    """How to ask about designs: by inputs, or by a shortcut that the representation knows for this model.
+
+    The shortcut's answers to the first designs are compared with the model's own, which are kept; unless they
     agree, it is not used.
     """
     find = getattr(representation, "shortcut", None)
     shortcut = None if find is None else find(model.predict)
 
-    def ask(sample: Sample, first: int) -> Floats:
+    def ask(designs: Floats, make: Make, first: int) -> Floats:
         nonlocal shortcut
         if shortcut is not None and first == 0:
-            some = representation.realize(replace(sample, designs=sample.designs[:CHECKED]))
-            own = model(some)
-            quick = _try(shortcut, sample.designs)
-            if quick is not None and quick.shape == (len(sample.designs), own.shape[1]) and _agree(own, quick):
+            own = model(make(slice(0, CHECKED)))
+            quick = _try(shortcut, designs)
+            if quick is not None and quick.shape == (len(designs), own.shape[1]) and _agree(own, quick):
                 quick[: len(own)] = own
                 return quick
             shortcut = None
-            rest = representation.realize(replace(sample, designs=sample.designs[CHECKED:]))
+            rest = make(slice(CHECKED, None))
             return np.concatenate([own, model(rest, first=len(own))]) if len(rest) else own
-        quick = None if shortcut is None else _try(shortcut, sample.designs)
-        return model(representation.realize(sample), first=first) if quick is None else quick
+        quick = None if shortcut is None else _try(shortcut, designs)
+        return model(make(None), first=first) if quick is None else quick
 
     return ask
 

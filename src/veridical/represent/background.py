@@ -265,6 +265,22 @@ class Background:
             columns[position] = self.schema.column(row, position).take(np.zeros(n, int))
         return self.schema.build(columns, n)
 
+    def mixed(self, row: Any, drawn: Any, masks: Bools) -> Any:
+        """A table whose columns are those of ``row``, a table of one row, where the part they belong to is kept.
+
+        Elsewhere they are those of ``drawn``, which has a row a mask (n, d).
+        """
+        kept = np.ones((len(masks), len(self.schema.names)), bool)
+        for j, column in enumerate(self.columns):
+            for position in column.positions if isinstance(column, Coded) else (column.position,):
+                kept[:, position] = masks[:, j]
+        if self.schema.labels is None:
+            return np.where(kept, row, drawn)
+        both = self.schema.stack(row, drawn)
+        taken = np.where(kept, 0, np.arange(1, len(masks) + 1)[:, None])
+        columns = [self.schema.column(both, position).take(at) for position, at in enumerate(taken.T)]
+        return self.schema.build(columns, len(masks))
+
     def _realize_plain(self, values: Values, row: Any) -> Any:
         """All columns are floats of one type: fill one block."""
         if self._all_binned and not self.held:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from veridical.errors import InputError
 from veridical.masks import Gaussian, generator
-from veridical.records import Design, Floats, Kernel, Part, Representation, Sample, Seed, View
+from veridical.records import Bools, Design, Floats, Kernel, Part, Removable, Representation, Sample, Seed, View
 from veridical.represent.masked import AT_ONCE, Composed, Listed, Masked, NoParts, unique
 from veridical.represent.rows import Rows
 
@@ -214,6 +214,26 @@ class Mixed:
             else:
                 made.append(inputs.iloc[order] if hasattr(inputs, "iloc") else inputs[order])
         return Records(self, tuple(made), len(sample.designs))
+
+    @property
+    def steady(self) -> bool:
+        """Whether every field is."""
+        return all(getattr(own, "steady", False) for own in self._representations)
+
+    def keeping(self, masks: Bools, seed: Seed) -> Records:
+        """Records whose fields keep their own parts of each mask, drawn apart from each other."""
+        made, first = [], 0
+        for i, field in enumerate(self.fields):
+            own, n = field.representation, len(field.names)
+            if not isinstance(own, Removable):
+                raise InputError(
+                    f"the parts of the field {field.name!r} cannot be taken away: its representation has no "
+                    "steady and keeping, which Removable asks for"
+                )
+            child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 4, i))
+            made.append(own.keeping(masks[:, first : first + n], child))
+            first += n
+        return Records(self, tuple(made), len(masks))
 
 
 @dataclass(frozen=True, eq=False)

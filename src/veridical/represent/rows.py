@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from veridical.errors import InputError
 from veridical.masks import Gaussian
-from veridical.records import Design, Floats, Instances, Kernel, Part, Representation, Sample, Seed
+from veridical.records import Bools, Design, Floats, Instances, Kernel, Part, Representation, Sample, Seed
 from veridical.represent.background import Background, Placed, Tilt, Values
 from veridical.represent.columns import Coded
 from veridical.represent.discretize import Discretizer, Quantiles
@@ -222,6 +222,16 @@ class Row:
         values: Values = sample.values
         table = self.background.realize(values, self.row)
         return self.below(table) if len(sample.designs) > len(values.numbers) else table
+
+    @property
+    def steady(self) -> bool:
+        """What is there without a part is drawn from the background."""
+        return False
+
+    def keeping(self, masks: Bools, seed: Seed) -> Any:
+        """The row's own values where a mask keeps them, else those of a sample of the background."""
+        drawn = self.background.realize(self.background.draw(seed, 0, len(masks)), self.row)
+        return self.background.mixed(self.row, drawn, masks)
 
     def below(self, inputs: Any) -> Any:
         """Inputs with the row itself before them."""

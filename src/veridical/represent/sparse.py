@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from veridical.errors import InputError
 from veridical.masks import Gaussian, Sizes, coins, euclidean
-from veridical.records import Kernel, Part, Representation, Sample, Seed
+from veridical.records import Bools, Kernel, Part, Representation, Sample, Seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +54,21 @@ class SparseRow:
 
     def realize(self, sample: Sample) -> Any:
         """The row once a mask, without the values that are masked."""
-        rows, kept = np.nonzero(sample.designs)
+        return self._masked(sample.designs)
+
+    @property
+    def steady(self) -> bool:
+        """A value that is taken away is zero, whatever the seed."""
+        return True
+
+    def keeping(self, masks: Bools, seed: Seed) -> Any:
+        """The row once a mask, as for ``realize``."""
+        return self._masked(masks)
+
+    def _masked(self, masks: Any) -> Any:
+        rows, kept = np.nonzero(masks)
         data, indices = self.row.data[kept], self.row.indices[kept]
-        shape = (len(sample.designs), self.row.shape[1])
-        return csr_matrix((data, (rows, indices)), shape=shape, dtype=self.row.dtype)
+        return csr_matrix((data, (rows, indices)), shape=(len(masks), self.row.shape[1]), dtype=self.row.dtype)
 
     @property
     def _law(self) -> Sizes:

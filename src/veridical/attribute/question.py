@@ -1,0 +1,137 @@
+"""What is asked, and the record of what was found: the same for every method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from veridical.attribute.additive import Sums
+from veridical.attribute.ask import Model, Target, resolve
+from veridical.attribute.evidence import Evidence, TopK, no_evidence, top_probability, weigh
+from veridical.attribute.recipe import recipe_of
+from veridical.records import VERSION, Explanation, Fit, Floats, Representation, Seed
+
+EPSILON = float(np.finfo(float).eps)
+ROUNDING = 32  # units in the last place that outputs may differ by and still be the same
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """The output that is explained, of the instance (row 0) and whatever else was asked about."""
+
+    target: Target
+    y: Floats  # (n,) in units of ``unit``
+    unit: float
+    prediction: float  # the model's own, to the last bit
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a method found, in units of the outputs, and what may be believed of it."""
+
+    fit: Fit
+    evidence: Evidence
+    top_k: int
+    n_calls: int
+    effective_size: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked: of which model, about which instance, for which targets."""
+
+    model: Model
+    representation: Representation
+    targets: Sequence[Any]
+    seed: Seed
+    known: Sums | None = None  # what is known of samples that other instances could share
+
+    def conclude(
+        self, method: Any, outputs: Floats, answer: Callable[[Outputs], Answer | None]
+    ) -> tuple[Explanation, ...]:
+        """One explanation a target of outputs (n, k); none at all if there is no answer yet to one of them."""
+        found = []
+        for wanted in self.targets:
+            target = resolve(wanted, self.model, outputs)
+            y = target.read(outputs)
+            unit = unit_of(y)
+            asked = Outputs(target, y if unit == 1 else y / unit, unit, float(y[0]))
+            made = answer(asked)
+            if made is None:
+                return ()
+            found.append(self._explanation(method, asked, made))
+        return tuple(found)
+
+    def _explanation(self, method: Any, asked: Outputs, answer: Answer) -> Explanation:
+        """The record of an answer."""
+        fit, evidence, parts = answer.fit, answer.evidence, self.representation.parts
+        return Explanation(
+            parts=parts,
+            weights=fit.weights * asked.unit,
+            intervals=evidence.intervals * asked.unit,
+            intercept=fit.intercept * asked.unit,
+            prediction=asked.prediction,
+            local_prediction=fit.local_prediction * asked.unit,
+            fidelity=fit.fidelity,
+            effective_size=answer.effective_size,
+            n_calls=answer.n_calls,
+            target=asked.target.label,
+            top_k=answer.top_k,
+            top_probability=evidence.top_probability,
+            unsettled=tuple(tuple(parts[j].name for j in group) for group in evidence.unsettled),
+            verdict=evidence.verdict,
+            recipe=self._recipe(method, asked.target),
+            notes=(*self.representation.notes, *answer.notes),
+            path=fit.path,
+            view=getattr(self.representation, "view", None),
+        )
+
+    def _recipe(self, method: Any, target: Target) -> dict[str, Any]:
+        """All that is needed to ask again, as plain data."""
+        classes = None if self.model.found else self.model.classes
+        return {
+            "veridical": VERSION,
+            "method": recipe_of(method),
+            "target": target.key,
+            "classes": None if classes is None else list(classes),
+            "rng": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
+            "shared": self.known is not None and self.known.answers.instance is None,
+        }
+
+
+def judged(fit: Fit, asked: Outputs, n_calls: int, notes: tuple[str, ...] = ()) -> Answer:
+    """The answer of a method that has no rule of its own for when to stop."""
+    rule, y = TopK(), asked.y
+    probability = top_probability(fit, rule)
+    evidence = weigh(fit, rule, probability, n_calls)
+    if is_flat(y):
+        verdict = no_evidence(asked.prediction, asked.prediction, n_calls, rule.probability)
+        evidence = replace(evidence, verdict=verdict)
+    return Answer(fit, evidence, rule.k, n_calls, float(n_calls - 1), notes)
+
+
+def flat_fit(d: int, value: float, exact: bool) -> Fit:
+    """The fit to samples on which the model does not move: nothing is known of any part, unless they are all."""
+    none = np.zeros(d, bool)
+    return Fit(
+        np.zeros(d), value, np.diag(np.full(d, 0.0 if exact else np.inf)), value, float("nan"), ~none, none, 1.0
+    )
+
+
+def unit_of(y: Floats) -> float:
+    """1, unless the outputs are so large or small that their squares would not be numbers."""
+    largest = max(-float(y.min()), float(y.max()))
+    return 1.0 if largest == 0 or 1e-100 < largest < 1e100 else largest
+
+
+def is_flat(y: Floats) -> bool:
+    """The outputs are the same but for rounding, in the precision they seem to have."""
+    low, high = float(y.min()), float(y.max())
+    if high - low > ROUNDING * float(np.finfo(np.float32).eps) * max(-low, high):
+        return False
+    single = bool((y == y.astype(np.float32)).all() and (y != np.rint(y)).any())
+    return high - low <= ROUNDING * (float(np.finfo(np.float32).eps) if single else EPSILON) * max(-low, high)
