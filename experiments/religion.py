@@ -107,7 +107,8 @@ def load(data: Path | None) -> Worlds:
     train, test = (two[two.split == split] for split in ("train", "test"))
     vectorizer = CountVectorizer(lowercase=False, binary=True, dtype=np.float32).fit(train.text)
     kept = balanced((pages.label == "christianity").to_numpy().astype(int))
-    other = whole[~whole.group.isin(RELATED) & (whole.split == "train")].sample(N_OTHER, random_state=0)
+    other = whole[~whole.group.isin(RELATED) & (whole.split == "train")]
+    other = other.sample(min(N_OTHER, len(other)), random_state=0)
     heads = [halves(text) for text in train.text]
 
     def texts(frame: pd.DataFrame, labels: Any) -> Texts:
@@ -139,7 +140,7 @@ def halves(text: str) -> tuple[str, str]:
 
 def shares(bags: Any) -> Any:
     """The share of texts that have each word."""
-    return np.asarray(bags.mean(axis=0)).ravel()
+    return np.asarray(bags.astype(float).mean(axis=0)).ravel()
 
 
 class Svm(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -249,9 +250,10 @@ def readable(texts: Texts, n: int, rng: np.random.Generator) -> list[str]:
 def explained(
     classifier: Classifier, texts: Iterable[str], rng: np.random.Generator, method: Any = None
 ) -> vd.Explanations:
-    """Explanations of the probability of Christianity, of texts as far as the classifier sees them.
+    """Explanations of texts as far as the classifier sees them; a text with hardly a word left is left out.
 
-    LIME takes four samples a word, at least 1,024 and at most 2,048. A text with hardly a word left is left out.
+    By default LIME explains the probability of Christianity from four samples a word, at least 1,024 and at most
+    2,048. Another method explains the class that is predicted, as greedy removal must.
     """
     found = []
     for text in texts:
@@ -259,9 +261,8 @@ def explained(
         size = len(set(seen.split()))
         if size >= 3:
             how = method or vd.Lime(n_samples=int(np.clip(4 * size, 1024, 2048)))
-            found.append(
-                vd.explain(classifier.pipeline.predict_proba, REPRESENT, seen, target=1, method=how, rng=rng)
-            )
+            predict, target = classifier.pipeline.predict_proba, 1 if method is None else None
+            found.append(vd.explain(predict, REPRESENT, seen, target=target, method=how, rng=rng))
     return vd.Explanations(tuple(found))
 
 

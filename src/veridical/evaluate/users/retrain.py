@@ -22,6 +22,7 @@ Gone: TypeAlias = frozenset[str]  # columns that were removed
 Fit: TypeAlias = Callable[[Gone], Predict]
 Explain: TypeAlias = Callable[[Predict, Gone, np.random.Generator], Iterable[Explanation]]
 Choose: TypeAlias = Callable[[Explanations, np.random.Generator], Iterable[int]]
+Columns: TypeAlias = tuple[tuple[str, float], ...]  # with their weights
 Hidden: TypeAlias = Mapping[str, Callable[[Predict], float]]
 
 
@@ -30,9 +31,8 @@ class Seen(Record):
     """What a user sees in a round: columns and their weights, and no way to the data, the model or its scores."""
 
     round: int  # from 1 on
-    lists: tuple[
-        tuple[tuple[str, float], ...], ...
-    ]  # one an explanation: its heaviest columns, with their weights
+    lists: tuple[Columns, ...]  # of each explanation its heaviest columns
+    removed: tuple[str, ...]  # in rounds before
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -117,7 +117,8 @@ class Study:
     def seen(self, number: int, many: tuple[Explanation, ...], removed: Gone, rng: np.random.Generator) -> Seen:
         """What the next user sees of these explanations."""
         chosen = [int(i) for i in self.choose(Explanations(many), rng)] if many else []
-        return Seen(number, tuple(tuple(heaviest(many[i], removed, self.k)) for i in chosen))
+        lists = tuple(tuple(heaviest(many[i], removed, self.k)) for i in chosen)
+        return Seen(number, lists, tuple(sorted(removed)))
 
 
 def heaviest(why: Explanation, removed: Collection[str], k: int) -> Iterator[tuple[str, float]]:
@@ -162,7 +163,8 @@ class RandomColumns:
     sizes: Sequence[int]
 
     def __call__(self, seen: Seen, rng: np.random.Generator) -> list[str]:
-        return _drawn(self.columns, self.sizes[seen.round - 1], rng)
+        gone = frozenset(seen.removed)
+        return _drawn([c for c in self.columns if c not in gone], self.sizes[seen.round - 1], rng)
 
 
 def _drawn(columns: Sequence[str], size: int, rng: np.random.Generator) -> list[str]:
