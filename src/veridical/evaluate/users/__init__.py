@@ -1,5 +1,6 @@
 """Simulated users: what explanations let someone do who knows something that the model does not."""
 
+from veridical.evaluate.users.choose import Choice, Chooser, Crosses, Reading, choose, contains, flips
 from veridical.evaluate.users.retrain import (
     Cleaning,
     RandomColumns,
@@ -11,15 +12,28 @@ from veridical.evaluate.users.retrain import (
     clean,
     curve,
 )
+from veridical.evaluate.users.trust import Doubts, Finds, Subtracts, Trust, doubts
 
 __all__ = [
+    "Choice",
+    "Chooser",
     "Cleaning",
+    "Crosses",
+    "Doubts",
+    "Finds",
     "RandomColumns",
     "RandomShown",
+    "Reading",
     "Round",
     "Rule",
     "Seen",
     "Study",
+    "Subtracts",
+    "Trust",
+    "choose",
     "clean",
+    "contains",
     "curve",
+    "doubts",
+    "flips",
 ]
