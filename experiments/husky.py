@@ -114,7 +114,7 @@ def measure(cell: cells.Cell, data: Path, pictures: Path | None = None) -> dict[
     if pictures is not None:
         from husky_pictures import draw
 
-        draw(models, explained, pictures / f"{first}-{second}-{cell['seed']}.png")
+        draw(models, explained, cell["pair"], pictures / f"{first}-{second}-{cell['seed']}.png")
     return found
 
 
