@@ -102,6 +102,7 @@ def measure(cell: cells.Cell, data: Path, pictures: Path | None = None) -> dict[
     some = chosen(test, (first, second), cell["animals"], rng)
     explained = [scene for scene in whole if scene.name in some]
     found: dict[str, Any] = {
+        "names": [scene.name for scene in explained],
         "snow": [scene.snow for scene in explained],
         "first": [scene.breed == first for scene in explained],
         "area": [float(scene.background.mean()) for scene in explained],
