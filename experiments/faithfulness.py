@@ -71,6 +71,8 @@ def measure(cell: cells.Cell, data: Path, most: int) -> dict[str, Any]:
         scores.append(used_words.found(order_of(why, known), words, K))
         calls.append(why.n_calls)
         sizes.append(len(words.gold))
+    if not scores:
+        raise ValueError("the model uses no word of any test review")
     right = pipeline.predict_proba(known.test).argmax(axis=1) == known.y_test
     return {
         **{f"{name}{tail}": v for name in FIELDS for tail, v in _mean(scores, name)},
@@ -129,6 +131,8 @@ def _mean(scores: Sequence[used_words.Found], name: str) -> list[tuple[str, floa
     """Mean and standard error over reviews."""
     values = np.array([getattr(score, name) for score in scores])
     values = values[~np.isnan(values)]
+    if not len(values):
+        return [("", float("nan")), ("_se", float("nan"))]
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
     return [("", float(values.mean())), ("_se", error)]
 

@@ -161,5 +161,5 @@ def bars(cells: Sequence[Cell]) -> Any:
         panel.set_xticks(range(len(methods)), methods, rotation=30, ha="right")
         panel.set_ylim(0, 105)
         panel.set_title(f"{DOMAINS[domain]}, {model}")
-        panel.set_ylabel("% found" + (", lists of their number" if model in ENSEMBLES else ""))
+        panel.set_ylabel("% in lists of their number" if model in ENSEMBLES else "% found")
     return figure

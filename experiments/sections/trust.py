@@ -70,7 +70,8 @@ def targets(cells: Sequence[Cell]) -> str:
         some = where(cells, domain=domain, model=model, user=OURS)
         mean, half = over_splits(some, "f1")
         if mean == mean:
-            least, found = PUBLISHED["LIME"][i], f"{100 * mean:.1f} ± {100 * half:.1f}, {count(len(some), 'split')}"
+            least = PUBLISHED["LIME"][i]
+            found = f"{100 * mean:.1f} ± {100 * half:.1f}, {count(len(some), 'split')}"
             rows.append(target(f"{title((domain, model))}: F1 of trust", f"≥ {least}", found, 100 * mean >= least))
     for domain, model in PLACES:
         mean, half = over_splits(where(cells, domain=domain, model=model, user=OURS), "mistrust_f1")
