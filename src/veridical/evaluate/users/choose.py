@@ -15,11 +15,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from veridical.attribute.ask import Model, model_of
+from veridical.attribute.ask import model_of
 from veridical.errors import InputError, check_whole
-from veridical.records import Bools, Explanation, Floats, Part, Predict, Record, Removable, Representer
-
-DRAWS = 64  # of the background, where what is there without a part is drawn from it
+from veridical.evaluate.users.oracle import stays
+from veridical.records import Bools, Explanation, Floats, Part, Predict, Record, Representer
 
 Mistrust: TypeAlias = "Callable[[Reading, Bools], Bools]"  # which predictions (n,) are mistrusted, given the marks
 
@@ -215,26 +214,11 @@ def flips(
     instances = represent.each(X)
     found = np.zeros(len(instances), bool)
     for i, representation in enumerate(instances.batch(0, len(instances))):
-        if not isinstance(representation, Removable):
-            raise InputError(
-                f"the parts of {type(representation).__name__} cannot be taken away: it has no steady and "
-                "keeping, which Removable asks for"
-            )
         gone = np.array([part.name in names or part.column in names for part in representation.parts], dtype=bool)
         if gone.any():
-            found[i] = _flips(model, representation, gone, threshold, np.random.SeedSequence(rng, spawn_key=(i,)))
+            seed = np.random.SeedSequence(rng, spawn_key=(i,))
+            found[i] = not stays(model, representation, gone[None], threshold, seed)[0]
     return found
-
-
-def _flips(model: Model, representation: Removable, gone: Bools, threshold: float, seed: Any) -> bool:
-    """Whether one prediction changes without the parts that are gone."""
-    draws = 1 if representation.steady else DRAWS
-    masks = np.vstack([np.ones_like(gone), np.tile(~gone, (draws, 1))])
-    outputs = model(representation.keeping(masks, seed))
-    before, after = outputs[0], outputs[1:].mean(axis=0)
-    if len(before) == 1:
-        return bool((before[0] > threshold) != (after[0] > threshold))
-    return bool(np.argmax(before) != np.argmax(after))
 
 
 def _names(untrusted: Collection[str]) -> tuple[str, ...]:

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import stats
 
-from veridical.attribute.ask import Model, model_of
+from veridical.attribute.ask import model_of
 from veridical.errors import InputError, check_whole
-from veridical.evaluate.users.choose import DRAWS
+from veridical.evaluate.users.oracle import stays
 from veridical.masks import generator
-from veridical.records import Bools, Explanation, Floats, Ints, Predict, Record, Removable, Representer, Seed
+from veridical.records import Bools, Explanation, Floats, Ints, Predict, Record, Representer
 
 # whether a prediction is trusted (m,), by its explanation and by which parts are gone in each draw (m, d)
 Believe: TypeAlias = Callable[[Explanation, Bools], Bools]
@@ -189,16 +189,11 @@ def doubts(
     at = {column: j for j, column in enumerate(columns)}
     places = tuple(np.array([at[column] for column in names], dtype=np.int64) for names in named)
     drawn = _drawn(len(columns), share, n_draws, rng) if untrusted is None else _given(untrusted, at)
-    stays = np.zeros((len(drawn), len(places)), bool)
+    kept = np.zeros((len(drawn), len(places)), bool)
     for i, each in enumerate(instances.batch(0, len(instances))):
-        if not isinstance(each, Removable):
-            raise InputError(
-                f"the parts of {type(each).__name__} cannot be taken away: it has no steady and keeping, which "
-                "Removable asks for"
-            )
         seed = np.random.SeedSequence(rng, spawn_key=(i,))
-        stays[:, i] = _stays(model, each, drawn[:, places[i]], threshold, seed)
-    return Doubts(columns, drawn, places, stays)
+        kept[:, i] = stays(model, each, drawn[:, places[i]], threshold, seed)
+    return Doubts(columns, drawn, places, kept)
 
 
 def _drawn(n: int, share: float, n_draws: int, rng: int) -> Bools:
@@ -222,20 +217,6 @@ def _given(untrusted: Sequence[Collection[str]], at: dict[str, int]) -> Bools:
             f"no part of any instance has one of the untrusted columns; there are {', '.join(list(at)[:5])}, …"
         )
     return drawn
-
-
-def _stays(model: Model, representation: Removable, gone: Bools, threshold: float, seed: Seed) -> Bools:
-    """Whether the model predicts the same without the parts that are gone in each draw, (m,)."""
-    times = 1 if representation.steady else DRAWS
-    masks = np.vstack([np.ones_like(gone[:1]), np.repeat(~gone, times, axis=0)])
-    outputs = model(representation.keeping(masks, seed))
-    after = outputs[1:].reshape(len(gone), times, -1).mean(axis=1)
-    same = _label(after, threshold) == _label(outputs[:1], threshold)
-    return np.asarray(same | ~gone.any(axis=1))
-
-
-def _label(outputs: Floats, threshold: float) -> Any:
-    return outputs[:, 0] > threshold if outputs.shape[1] == 1 else outputs.argmax(axis=1)
 
 
 def _cells(stays: Bools, trusted: Bools) -> Ints:
