@@ -224,7 +224,7 @@ def test_recall_is_measured_and_shown(folder: Path, tmp_path: Path):
 
 def test_trust_is_measured_and_shown(folder: Path, tmp_path: Path):
     made = []
-    for user in ("everything", "random", "greedy", "ours", "ours, probability"):
+    for user in ("everything", "random", "greedy", "ours", "ours, ten words"):
         for model in ("LR", "SVM"):
             cell = {"domain": "books", "model": model, "split": 1, "user": user}
             made.append({**cell, **trust.measure(cell, folder, 20, 20)})
@@ -246,6 +246,26 @@ def test_trust_is_measured_and_shown(folder: Path, tmp_path: Path):
 def test_log_odds_are_cut_where_they_would_be_endless():
     found = trust.log_odds(np.array([[0.0, 1.0], [0.5, 0.5], [0.25, 0.75]]))
     np.testing.assert_allclose(found, [np.log(0.98 / 0.02), 0, np.log(3)])
+
+
+def test_the_neighborhood_is_where_the_question_is():
+    """Cosine distance of a review without a quarter of its words."""
+    distances = np.linspace(0, 1, 2001)
+    share = (1 - distances[np.argmax(trust.near(distances))]) ** 2
+    np.testing.assert_allclose(share, 1 - trust.SHARE, atol=1e-3)
+
+
+def test_the_explanation_that_fits_best_is_believed():
+    weights = {"a": 2.0, "b": -3.0, "c": 1.5, "d": 0.5}
+
+    def predict(texts):
+        odds = np.exp([sum(weights[word] for word in text.split()) for text in texts])
+        return np.column_stack([1 / (1 + odds), odds / (1 + odds)])
+
+    why = trust.explained(predict, "a b c d", vd.Lime(n_samples=128), (1, trust.log_odds), 0)
+    assert why.target == "log_odds"
+    gone = np.array([[True, False, True, False], [False, True, False, False]])
+    np.testing.assert_array_equal(trust.subtract(why, gone), [False, True])
 
 
 def test_plans_have_every_cell_once():

@@ -55,7 +55,8 @@ def scores(cells: Sequence[Cell], field: str) -> str:
             rows.append({"user": f"*{user}, published*", **told})
         rows.append(line("everything", "*share that can be trusted*", "share"))
     if field == "mistrust_f1":
-        rows.append(line("ours, probability", "*explained of the probability nearby*", "fidelity", 0))
+        rows.append(line("ours", "*of the model explained by ours*", "fidelity", 0))
+        rows.append(line("ours", "*explanations of log odds*", "odds", 0))
     return table(rows)
 
 
