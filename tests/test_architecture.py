@@ -56,8 +56,12 @@ DOORS = {
     ("summarize", "Grouping.save", "serialize"),
     ("summarize", "Grouping.__repr__", "render"),
     ("summarize", "Grouping._repr_html_", "render"),
+    ("evaluate", "Report.to_frame", "frames"),
+    ("evaluate", "Report.save", "serialize"),
+    ("evaluate", "Report.plot", "render"),
+    ("evaluate", "Report.__repr__", "render"),
+    ("evaluate", "Report._repr_html_", "render"),
     ("serialize", "_write_page", "render"),
-    ("serialize", "_write_figure", "render"),
 }
 OPTIONAL = (
     "matplotlib", "pyarrow", "torch", "rich", "typer", "IPython", "lime", "skimage", "PIL", "librosa", "soundfile",

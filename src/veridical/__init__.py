@@ -1,6 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
+from veridical.api import evaluate, explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
@@ -11,6 +11,7 @@ from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
+from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
 from veridical.masks import Gaussian
 from veridical.records import VERSION as __version__
 from veridical.records import Explanation, Explanations, Neighborhood, Part, Verdict
@@ -40,6 +41,7 @@ __all__ = [
     "Blur",
     "ChangePoints",
     "ClusterThenExplain",
+    "Comparison",
     "Concepts",
     "Constant",
     "Continuous",
@@ -68,6 +70,7 @@ __all__ = [
     "Maple",
     "Mel",
     "Membership",
+    "Metric",
     "MissingPackage",
     "Mixture",
     "ModelError",
@@ -84,7 +87,9 @@ __all__ = [
     "Quickshift",
     "RandomParts",
     "Region",
+    "Report",
     "Rows",
+    "Score",
     "Sentences",
     "Slic",
     "Slices",
@@ -93,12 +98,14 @@ __all__ = [
     "Tiles",
     "TopK",
     "Tree",
+    "Trial",
     "Verdict",
     "VeridicalError",
     "WholeMean",
     "Windows",
     "Words",
     "__version__",
+    "evaluate",
     "explain",
     "explain_many",
     "forward_selection",

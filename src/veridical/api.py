@@ -14,6 +14,10 @@ from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
 from veridical.errors import InputError, check_whole
+from veridical.evaluate.records import Metric, Report
+from veridical.evaluate.report import checked_truth, chosen, named, reported
+from veridical.evaluate.trials import Plan as EvaluationPlan
+from veridical.evaluate.trials import trials
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
 from veridical.render.terminal import progress
 from veridical.scale.store import source_of
@@ -158,6 +162,58 @@ def group(
     work = Mixture() if method is None else _settings(method, "vd.Mixture()", METHODS)
     wanted = Wanted(model, represent, X, validation, target, int(n_features), seed_of(rng))
     return group_all(work, wanted, sorted({int(n) for n in ks}))
+
+
+def evaluate(
+    predict: Predict,
+    represent: Representer,
+    X: Any,
+    *,
+    methods: Any,
+    metrics: Sequence[str | Metric] | None = None,
+    truth: Sequence[Any] | None = None,
+    randomized: Predict | None = None,
+    target: Any = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    track: Track | None = None,
+) -> Report:
+    """Measure how good the explanations of methods are, beside explanations that know nothing.
+
+    ``methods`` are settings such as ``[vd.Lime(), vd.KernelShap()]``, or a mapping of names to them. ``metrics``
+    are names (all that apply by default), or ``vd.Metric`` objects of your own. Each metric is also measured on a
+    random explanation, on a constant one, and on each method's own weights shuffled over the parts.
+
+    ``truth`` says what matters, an item an instance: a bool a part, names of parts or columns, or an array of the
+    shape of the picture, series or spectrogram. ``randomized`` is the predict function of the same model with
+    random parameters. ``target`` is one for all instances; by default the class that is predicted for each.
+
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> def predict(X):
+    ...     return 3 * X[:, 0] + X[:, 1]
+    >>> report = vd.evaluate(predict, vd.Rows(X), X[:12], methods=vd.Lime(), metrics=["correlation"])
+    >>> report.sentences
+    ('correlation (higher is better): Lime has 0.953.',)
+    """
+    model = _model(predict, classes)
+    instances = _representer(represent).each(X)
+    if isinstance(target, (list, tuple)):
+        raise InputError("evaluate explains one target an instance; call it once a target")
+    found = {name: _method(method) for name, method in named(methods).items()}
+    plan = EvaluationPlan(
+        model=model,
+        represent=represent,
+        instances=instances,
+        methods=found,
+        metrics=chosen(metrics, truth=truth is not None, randomized=randomized is not None),
+        target=target,
+        seed=seed_of(rng),
+        truth=checked_truth(truth, instances),
+        randomized=None if randomized is None else _model(randomized, classes),
+    )
+    return reported(plan, list((track or progress)(trials(plan), total=len(instances))))
 
 
 def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:

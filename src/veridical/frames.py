@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
 import pandas as pd
 
+from veridical.evaluate.records import Report
 from veridical.packing import judgment
 from veridical.records import Explanation, Verdict
 from veridical.summarize.records import Grouping, Pick
@@ -79,3 +80,28 @@ def pick_frame(p: Pick) -> pd.DataFrame:
     if p.second is None:
         return own.drop(columns="model")
     return pd.concat([own, pick_frame(p.second).assign(model=2)[own.columns]], ignore_index=True)
+
+
+def report_frame(r: Report) -> pd.DataFrame:
+    """One line a metric and method, null rows included; ranks are of methods that have a number."""
+    metrics = {m.name: m for m in r.metrics}
+    ranks = {(metric, method): rank for metric in metrics for rank, method in r.ranking(metric)}
+    found = [ranks.get((s.metric, s.method)) for s in r.scores]
+    return pd.DataFrame(
+        {
+            "family": _texts(metrics[s.metric].family for s in r.scores),
+            "metric": _texts(s.metric for s in r.scores),
+            "better": _texts(metrics[s.metric].better for s in r.scores),
+            "method": _texts(s.method for s in r.scores),
+            "null": np.array([s.null for s in r.scores], dtype=bool),
+            **{key: np.array([getattr(s, key) for s in r.scores], dtype=float) for key in ("mean", "low", "high")},
+            "n": np.array([s.n for s in r.scores], dtype=np.int64),
+            "rank": pd.array(found, dtype="Int64"),
+            "reason": _texts(s.reason for s in r.scores),
+        }
+    )
+
+
+def _texts(values: Iterable[str]) -> pd.Series:
+    """A column of texts, whether or not there are any."""
+    return pd.Series(list(values), dtype=str)

@@ -1,7 +1,7 @@
 """Values as strict JSON and back, bit for bit: what JSON does not know gets a tag.
 
 A View has its own pair of functions: its arrays need tags that a recipe in an older file may use as names.
-A Pick is lists of numbers and texts.
+A Pick is lists of numbers and texts, and so is a Report; what a metric calls is not kept.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 
 from veridical.errors import InputError
+from veridical.evaluate.records import Comparison, Metric, Report, Score
 from veridical.records import Part, Verdict, View
 from veridical.summarize.records import Concept, Pick
 
@@ -196,6 +197,74 @@ def _concept(body: Mapping[str, Any]) -> Concept:
         raise TypeError(f"a view was wanted, {type(view).__name__} came")
     row, part = body["typical"]
     return Concept(_text(body["name"]), _whole(body["members"]).reshape(-1, 2), (int(row), int(part)), view)
+
+
+def pack_report(r: Report) -> dict[str, Any]:
+    """A Report as strict JSON: each score and each comparison is one list."""
+    return {
+        "title": r.title,
+        "metrics": [[m.name, m.better, m.family, m.sentence] for m in r.metrics],
+        "methods": list(r.methods),
+        "nulls": list(r.nulls),
+        "scores": [
+            [
+                *(s.metric, s.method, _numbers(s.values), *_numbers((s.mean, s.low, s.high))),
+                *(int(s.n), bool(s.null), s.reason),
+            ]
+            for s in r.scores
+        ],
+        "comparisons": [
+            [c.metric, c.first, c.second, *_numbers((c.difference, c.low, c.high, c.p))] for c in r.comparisons
+        ],
+        "n_instances": int(r.n_instances),
+        "n_calls": int(r.n_calls),
+        "recipe": pack(r.recipe),
+        "notes": list(r.notes),
+    }
+
+
+def unpack_report(body: Mapping[str, Any]) -> Report:
+    """The inverse of ``pack_report``; its metrics can be read, but measure no more."""
+    found = Report(
+        _text(body["title"]),
+        tuple(map(_metric, body["metrics"])),
+        tuple(map(_text, body["methods"])),
+        tuple(map(_text, body["nulls"])),
+        tuple(map(_score, body["scores"])),
+        tuple(map(_comparison, body["comparisons"])),
+        int(body["n_instances"]),
+        int(body["n_calls"]),
+        unpack(body["recipe"]),
+        tuple(map(_text, body["notes"])),
+    )
+    wanted = {(m.name, row) for m in found.metrics for row in (*found.methods, *found.nulls)}
+    if {(s.metric, s.method) for s in found.scores} != wanted:
+        raise ValueError("not one score for each metric and method")
+    if {s.values.shape for s in found.scores} - {(found.n_instances,)}:
+        raise ValueError(f"{found.n_instances} instances, but scores of another number")
+    return found
+
+
+def _metric(entry: Any) -> Metric:
+    name, better, family, sentence = map(_text, entry)
+    return Metric(name, _unkept, better, family, sentence)
+
+
+def _score(entry: Any) -> Score:
+    metric, method, values, mean, low, high, n, null, reason = entry
+    numbers = (float(mean), float(low), float(high))
+    return Score(_text(metric), _text(method), _floats(values), *numbers, int(n), null is True, _text(reason))
+
+
+def _comparison(entry: Any) -> Comparison:
+    metric, first, second, difference, low, high, p = entry
+    numbers = (float(difference), float(low), float(high), float(p))
+    return Comparison(_text(metric), _text(first), _text(second), *numbers)
+
+
+def _unkept(trial: Any, rng: Any) -> float:
+    """In the place of a metric's function, once the report was saved."""
+    raise InputError("a metric that was loaded from a file cannot measure: take the one in vd.METRICS")
 
 
 def _numbers(array: Any) -> list[Any]:

@@ -19,6 +19,8 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 
 from veridical.errors import InputError, require
+from veridical.evaluate.records import Report
+from veridical.frames import report_frame
 from veridical.packing import (
     STRICT,
     encode,
@@ -26,16 +28,19 @@ from veridical.packing import (
     judgment,
     pack,
     pack_pick,
+    pack_report,
     pack_view,
     unpack,
     unpack_pick,
+    unpack_report,
     unpack_view,
 )
 from veridical.records import VERSION, Explanation, Explanations, Part, Verdict, View
 from veridical.summarize.records import Grouping, Pick
 
-Loaded: TypeAlias = Explanation | Explanations | Verdict | Pick
+Loaded: TypeAlias = Explanation | Explanations | Verdict | Pick | Report
 Saved: TypeAlias = Loaded | Grouping
+Reader: TypeAlias = Callable[[Any], Loaded]
 Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
 SCHEMA = 2  # 2 added the view; raised when an older version could not read the file the same way
@@ -46,6 +51,7 @@ KINDS: dict[type, str] = {
     Verdict: "verdict",
     Pick: "pick",
     Grouping: "grouping",
+    Report: "report",
 }
 NUMBERS = ("intercept", "prediction", "local_prediction", "fidelity", "effective_size", "top_probability")
 TEXTS = {"names": "name", "columns": "column", "relations": "relation"}  # of the parts
@@ -67,7 +73,7 @@ def save(record: Saved, path: str | Path) -> None:
 
 def _writers(kind: type) -> Writers:
     """How records of a type are written, by suffix."""
-    figures = {f".{form}": partial(_write_figure, form) for form in ("png", "svg", "pdf")}
+    figures: Writers = {f".{form}": partial(_write_figure, form) for form in ("png", "svg", "pdf")}
     many: Writers = {".json": _write_json, ".parquet": _write_parquet, ".html": _write_page}
     kinds: dict[type, Writers] = {
         Verdict: {".json": _write_json},
@@ -75,6 +81,7 @@ def _writers(kind: type) -> Writers:
         Explanation: many | figures,
         Pick: {".json": _write_json, ".html": _write_page},
         Grouping: {".html": _write_page},
+        Report: many | {".parquet": _write_frame, ".csv": _write_lines} | figures,
     }
     return kinds[kind]
 
@@ -102,21 +109,35 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
 
 
-def _write_page(record: Explanation | Explanations | Pick | Grouping, stream: BinaryIO) -> None:
+def _write_page(record: Explanation | Explanations | Pick | Grouping | Report, stream: BinaryIO) -> None:
     from veridical.render.html import page
 
     stream.write(page(KINDS[type(record)].capitalize(), [("", record)]).encode())
 
 
-def _write_figure(form: str, record: Explanation, stream: BinaryIO) -> None:
-    from veridical.render.plot import bars
-
+def _write_figure(form: str, record: Explanation | Report, stream: BinaryIO) -> None:
     pyplot = require("matplotlib.pyplot", extra="plot")
-    figure: Any = bars(record).figure
+    figure: Any = record.plot().figure
     try:
         figure.savefig(stream, format=form, dpi=200)
     finally:
         pyplot.close(figure)
+
+
+def _write_lines(record: Report, stream: BinaryIO) -> None:
+    """The frame, to be read by anything."""
+    with _unicode():
+        stream.write(report_frame(record).to_csv(index=False).encode())
+
+
+def _write_frame(record: Report, stream: BinaryIO) -> None:
+    """The frame, to be read by anything; the whole report beside it, for ``load``."""
+    pa, pq = require("pyarrow", extra="parquet"), require("pyarrow.parquet", extra="parquet")
+    with _unicode():
+        table = pa.Table.from_pandas(report_frame(record), preserve_index=False)
+        head = {**_head(record), "report": STRICT.encode(pack_report(record))}
+        known = {**(table.schema.metadata or {}), **{key: str(value) for key, value in head.items()}}
+        pq.write_table(table.replace_schema_metadata(known), stream)
 
 
 def _head(record: Saved) -> dict[str, Any]:
@@ -239,9 +260,11 @@ def _write_json(record: Loaded, stream: BinaryIO) -> None:
     stream.write(b"\n]}\n")
 
 
-def _body(e: Explanation | Verdict | Pick) -> dict[str, Any]:
+def _body(e: Explanation | Verdict | Pick | Report) -> dict[str, Any]:
     if isinstance(e, Pick):
         return pack_pick(e)
+    if isinstance(e, Report):
+        return pack_report(e)
     if isinstance(e, Verdict):
         return judgment(e)
     arrays = (e.weights, e.intervals[:, 0], e.intervals[:, 1])
@@ -259,9 +282,10 @@ def _read_json(stream: BinaryIO, name: str) -> Loaded:
     with reading(name):
         document = json.loads(stream.read().decode())
         kind, pool = _kind(document, name), _Pool()
-        if kind in ("verdict", "pick"):
+        alone: dict[str, Reader] = {"verdict": pool.verdict, "pick": unpack_pick, "report": unpack_report}
+        if kind in alone:
             (body,) = document["items"]
-            return pool.verdict(body) if kind == "verdict" else unpack_pick(body)
+            return alone[kind](body)
         return _record(kind, [_from_body(body, pool) for body in document["items"]])
 
 
@@ -316,10 +340,16 @@ def _columns(items: Sequence[Explanation]) -> dict[str, Any]:
 
 
 def _array(column: Any, kind: Any, pa: Any) -> Any:
-    try:
+    with _unicode():
         if isinstance(column, tuple):
             return pa.ListArray.from_arrays(pa.array(column[0]), pa.array(column[1], kind.value_type))
         return pa.array(column, kind)
+
+
+@contextmanager
+def _unicode() -> Iterator[None]:
+    try:
+        yield
     except UnicodeEncodeError as cause:
         raise InputError("a text here is not valid Unicode: save as .json instead") from cause
 
@@ -329,6 +359,8 @@ def _read_parquet(stream: BinaryIO, name: str) -> Loaded:
     with reading(name):
         file = parquet.ParquetFile(stream, page_checksum_verification=True)
         kind, pool, made = _kind(_parquet_head(file), name), _Pool(), list[Explanation]()
+        if kind == "report":
+            return unpack_report(json.loads(file.schema_arrow.metadata[b"report"]))
         for group in range(file.num_row_groups):
             made += _from_table(file.read_row_group(group), pool)
         return _record(kind, made)

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from veridical.evaluate.records import Report
 from veridical.records import Explanation, Explanations
 from veridical.render.canvas import letter
 from veridical.render.cards import belonging, groups
+from veridical.render.ledger import ledger
 from veridical.render.marks import Marks, keyed, marks_of
 from veridical.render.markup import NONE, escape, minus, tag
 from veridical.render.matrix import picked
-from veridical.render.style import PAGE_STYLE, STYLE, SUMMARY_STYLE, VIEW_STYLE
+from veridical.render.style import PAGE_STYLE, REPORT_STYLE, STYLE, SUMMARY_STYLE, VIEW_STYLE
 from veridical.render.tables import EFFECT, bar, facts, judgment, legend, notes, row, table, weights_table
 from veridical.render.views import drawing
 from veridical.render.words import (
@@ -33,7 +35,7 @@ from veridical.render.words import (
 )
 from veridical.summarize.records import Grouping, Membership, Pick
 
-Shown: TypeAlias = Explanation | Explanations | Grouping | Membership | Pick
+Shown: TypeAlias = Explanation | Explanations | Grouping | Membership | Pick | Report
 
 MOST_PARTS = 20  # drawn in one explanation
 MOST_NOTES = 6
@@ -66,9 +68,9 @@ def page(title: str, sections: Sequence[tuple[str, Shown]], lead: str = "") -> s
 
 
 def _style(inner: str) -> str:
-    """The style of views and of summaries only where there is one."""
-    views = VIEW_STYLE if 'class="vd-view"' in inner else ""
-    return STYLE + views + (SUMMARY_STYLE if 'class="vd-summary"' in inner else "")
+    """The style of views, summaries and reports only where there is one."""
+    kinds = {"vd-view": VIEW_STYLE, "vd-summary": SUMMARY_STYLE, "vd-report": REPORT_STYLE}
+    return STYLE + "".join(style for kind, style in kinds.items() if f'class="{kind}"' in inner)
 
 
 def _section(heading: str, shown: Shown) -> str:
@@ -83,6 +85,7 @@ def _drawn(shown: Shown) -> str:
         Grouping: groups,
         Membership: belonging,
         Pick: picked,
+        Report: ledger,
     }
     return kinds[type(shown)](shown)
 

@@ -28,19 +28,19 @@ def bars(explanation: Explanation, ax: Axes | None = None) -> Axes:
     weights = e.weights[chosen]
     ax.barh(rows, weights, height=0.62, color=[UP if w > 0 else DOWN for w in weights])
     _whiskers(ax, e, chosen)
-    ax.set_yticks(rows, [_text(e.parts[j].name, 34) for j in chosen])
+    ax.set_yticks(rows, [literal(e.parts[j].name, 34) for j in chosen])
     ax.set_ylim(max(len(chosen), 1) - 0.4, -0.6)  # the heaviest part on top
     ax.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     if chosen:
-        ax.axvline(0, color=_ink(ax), linewidth=0.8)
+        ax.axvline(0, color=ink(ax), linewidth=0.8)
         ax.set_xlabel("weight, with 95 % interval")
     else:
         ax.set_xticks([])
         ax.text(0.5, 0.5, "no part has any weight", transform=ax.transAxes, ha="center", va="center")
     answers = f"model {number(e.prediction)}, surrogate {number(e.local_prediction)}"
-    title = textwrap.fill(f"Target {_text(e.target, 24)}: {answers}", 48)
+    title = textwrap.fill(f"Target {literal(e.target, 24)}: {answers}", 48)
     ax.set_title(title, loc="left", fontsize="medium", weight="bold")
     _caption(ax, e)
     return ax
@@ -48,12 +48,12 @@ def bars(explanation: Explanation, ax: Axes | None = None) -> Axes:
 
 def _whiskers(ax: Any, e: Explanation, chosen: list[int]) -> None:
     """Intervals as they are, even where they do not hold the weight; none where infinite."""
-    known, ink = measured(e), _ink(ax)
+    known, color = measured(e), ink(ax)
     for row, j in enumerate(chosen):
         if known[j]:
             low, high = e.intervals[j]
-            ax.plot([low, high], [row, row], color=ink, linewidth=1.2, solid_capstyle="butt")
-            ax.plot([low, high], [row, row], color=ink, linestyle="none", marker="|", markersize=6)
+            ax.plot([low, high], [row, row], color=color, linewidth=1.2, solid_capstyle="butt")
+            ax.plot([low, high], [row, row], color=color, linestyle="none", marker="|", markersize=6)
 
 
 def _caption(ax: Any, e: Explanation) -> None:
@@ -69,16 +69,16 @@ def _caption(ax: Any, e: Explanation) -> None:
         textcoords="offset points",
         va="top",
         fontsize="small",
-        color=_ink(ax),
+        color=ink(ax),
         annotation_clip=False,
     )
 
 
-def _text(text: object, limit: int) -> str:
+def literal(text: object, limit: int) -> str:
     """Foreign text that matplotlib takes literally, dollar signs and all."""
     return shorten(plain(text), limit).replace("$", r"\$")
 
 
-def _ink(ax: Any) -> Any:
+def ink(ax: Any) -> Any:
     """The color of the text, so that lines can be seen in a dark style too."""
     return ax.xaxis.label.get_color()

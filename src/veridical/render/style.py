@@ -1,4 +1,5 @@
-"""The style sheets: one for every record, one for views, one for groups and picks, one for whole pages."""
+"""The style sheets: one for every record, one for views, one for groups and picks, one for
+reports, one for whole pages."""
 
 STYLE = """
 .vd{--vd-up:#2f7fc1;--vd-down:#d9730d;--vd-yes:#0f8a6d;--vd-no:#cf3a63;--vd-line:rgba(128,128,128,.28);
@@ -184,6 +185,49 @@ image-rendering:pixelated}
 @media(max-width:620px){.vd .vd-card{padding:.8em .9em}.vd .vd-card .vd-i{grid-column:auto;grid-row:auto}}
 @media print{.vd .vd-card{break-inside:avoid}}
 """
+REPORT_STYLE = """
+.vd .vd-family{margin:2.2em 0 0;padding:0;border:0}
+.vd h4{margin:0 0 .5em;font-size:1.12em;font-weight:650;line-height:1.3}
+.vd .vd-says{margin:0 0 1em;padding-left:1.15em}
+.vd .vd-says li{margin:.2em 0}
+.vd .vd-says b{font-weight:650}
+.vd .vd-box{overflow-x:auto;padding:0 0 .3em}
+.vd .vd-box:focus-visible{outline:2.5px solid currentColor;outline-offset:2px}
+.vd table.vd-scores{width:auto;min-width:min(100%,calc(10em + var(--n,4)*14em));table-layout:auto}
+.vd .vd-scores th,.vd .vd-scores td{padding:.4em 2em .3em .7em;text-align:right;vertical-align:top;
+white-space:nowrap;overflow-wrap:normal}
+.vd .vd-scores th:first-child{padding-left:0;padding-right:.6em;text-align:left}
+.vd .vd-scores bdi{display:inline-block;width:max-content;max-width:14em;white-space:normal;overflow-wrap:anywhere;
+vertical-align:bottom}
+.vd .vd-scores thead th{vertical-align:bottom;opacity:1;font-size:.86em;font-weight:600;padding-bottom:.45em}
+.vd .vd-scores td{min-width:8.8em;line-height:1.3}
+.vd .vd-scores td>i{display:inline-block;width:2.4em;margin-right:-2.4em;text-align:left;
+font-style:normal;font-size:.82em}
+.vd .vd-scores strong{font-weight:750}
+.vd .vd-scores sup,.vd .vd-foots sup{font-size:.78em;line-height:0}
+.vd .vd-scores small{display:block;padding-right:.33em;font-size:.8em;opacity:.85}
+.vd .vd-scores svg{height:9px;margin-top:.15em}
+.vd .vd-dot{stroke:var(--vd-up);stroke-width:6.5;stroke-linecap:round;fill:none}
+.vd .vd-scores .vd-whisk{stroke-width:1.6;stroke-opacity:.75}
+.vd .vd-best-null{stroke:currentColor;stroke-opacity:.4;stroke-width:1}
+.vd .vd-null td,.vd .vd-null th>*{opacity:.75}
+.vd .vd-null small{opacity:1}
+.vd .vd-scores .vd-over th{padding-top:.7em;font-size:.88em;white-space:nowrap}
+.vd .vd-over span{display:inline-block;position:sticky;left:0}
+.vd .vd-scores .vd-name{text-align:left}
+.vd .vd-pairs td{min-width:0;padding-right:.7em;padding-top:.4em}
+.vd .vd-pairs th{padding-right:.7em}
+.vd .vd-foots{list-style:none;margin:.6em 0 0;font-size:.86em}
+.vd .vd-foots li{margin:.2em 0}
+.vd .vd-family details{margin:.7em 0 0}
+.vd .vd-family details ul{padding-left:1.15em;font-size:.92em}
+.vd .vd-family summary{font-size:.92em}
+.vd .vd-report>.vd-key{margin:1.8em 0 0;padding-top:.8em;border-top:1px solid var(--vd-line)}
+@media(max-width:620px){.vd .vd-scores thead{display:table-header-group}.vd table.vd-scores{display:table}
+.vd .vd-scores tbody{display:table-row-group}.vd .vd-scores tbody tr{display:table-row}
+.vd .vd-scores th:first-child bdi{max-width:8.5em}}
+@media print{.vd .vd-box{overflow:visible}}
+"""
 PAGE_STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1d2126}
 body{margin:0;background:var(--paper);color:var(--ink);
@@ -195,6 +239,7 @@ h2{margin:0 0 1em;font-size:1.25em;font-weight:650;overflow-wrap:anywhere}
 section{margin:2.6em 0 0}
 section+section{padding-top:2.6em;border-top:1px solid rgba(128,128,128,.28)}
 .vd{max-width:none}
+.vd .vd-scores tr>th:first-child{position:sticky;left:0;z-index:1;background:var(--paper)}
 footer{margin:4em 0 0;font-size:.84em;opacity:.65}
 @media(max-width:620px){main{padding:28px 16px 40px}h1{font-size:1.55em}}
 @media(prefers-color-scheme:dark){:root{--paper:#15181c;--ink:#e4e7ea}

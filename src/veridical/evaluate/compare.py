@@ -1,0 +1,74 @@
+"""Which differences are not chance: intervals over instances, and paired tests adjusted for their number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.special import stdtrit
+
+from veridical.evaluate.records import LEVEL, Comparison
+from veridical.records import Floats, Seed
+
+EXACT = 14  # instances up to which every choice of signs is tried
+FLIPS = 19_999  # choices of signs that are drawn for more
+
+
+def interval(values: Floats) -> tuple[float, float, float]:
+    """Mean of what was measured and its 95 % interval over instances (Student's t); nan where there is none."""
+    known = values[np.isfinite(values)]
+    n = len(known)
+    if n == 0:
+        return (np.nan,) * 3
+    mean = float(known.mean())
+    if n == 1:
+        return mean, np.nan, np.nan
+    half = float(stdtrit(n - 1, 0.975) * known.std(ddof=1) / np.sqrt(n))
+    return mean, mean - half, mean + half
+
+
+def compare(
+    metric: str, values: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], seed: Seed
+) -> list[Comparison]:
+    """All pairs of rows of one metric: differences with their intervals, and p adjusted for all of them."""
+    differences = [values[first] - values[second] for first, second in pairs]
+    known = [at for at, each in enumerate(differences) if np.isfinite(each).sum() > 1]
+    p = np.full(len(pairs), np.nan)
+    if known:
+        p[known] = holm(sign_flips(np.stack([differences[at] for at in known]), seed))
+    return [
+        Comparison(metric, first, second, *interval(difference), float(each))
+        for (first, second), difference, each in zip(pairs, differences, p, strict=True)
+    ]
+
+
+def sign_flips(differences: Floats, seed: Seed) -> Floats:
+    """Two-sided p of paired differences (m, n), missing ones left out: the sign-flip test of their mean.
+
+    If two methods are alike, each instance could as well have had its difference the other way round: p is
+    the share of all choices of signs whose sum is as far from zero. No other law of the scores is assumed, and
+    for few instances it is exact.
+    """
+    rows = np.where(np.isfinite(differences), differences, 0.0)
+    n = rows.shape[1]
+    if n <= EXACT:
+        signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+    else:
+        rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=tuple(seed.spawn_key)))
+        signs = np.vstack([np.ones(n), 1.0 - 2.0 * rng.integers(0, 2, (FLIPS, n))])
+    sums, slack = np.abs(signs @ rows.T), 1e-12 * np.abs(rows).sum(axis=1)
+    return np.asarray(np.mean(sums >= sums[0] - slack, axis=0))
+
+
+def holm(p: Floats) -> Floats:
+    """Holm 1979: p adjusted so that the chance of any false claim among them stays below the level."""
+    m, order = len(p), np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate((m - np.arange(m)) * p[order])
+    adjusted = np.empty(m)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
+
+
+def fewest(n_pairs: int) -> int:
+    """Instances below which nothing can be told of so many pairs, even if all of them agree."""
+    return int(np.ceil(np.log2(2 * max(n_pairs, 1) / LEVEL)))

@@ -1,0 +1,215 @@
+"""What an evaluation is: records like those of ``veridical.records``, and kept the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veridical.errors import InputError
+from veridical.records import Explanation, Floats, Record, Representation, Representer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVEL = 0.05  # of the tests, once they are adjusted for their number
+BETTER = ("higher", "lower")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial(Record):
+    """One explanation of one instance, and all that a metric may want to know to measure it."""
+
+    x: Any  # the instance as the model takes it; of a table, one row
+    represent: Representer
+    representation: Representation
+    model: Any  # answers (n, k) to a batch of inputs
+    target: Any  # resolved: target.read makes values (n,) of answers
+    explanation: Explanation
+    explain: Callable[..., Explanation]  # of (representation, seed): the same method, on the same target
+    again: Callable[..., Explanation] | None = None  # the same, with another number of samples
+    truth: Floats | None = None  # (d,) share of each part that lies inside the truth
+    randomized: Any = None  # a model whose parameters are random
+    scene: Any = None  # what all explanations of this instance share, asked once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Metric:
+    """A number that says how good an explanation is, and which direction is better.
+
+    ``measure`` takes a Trial and a numpy Generator, which is the same for all methods on an instance. Where there
+    is nothing to measure it raises InputError, whose message is the reason that the table shows.
+    """
+
+    name: str
+    measure: Callable[[Trial, np.random.Generator], float]
+    better: str  # "higher" or "lower"
+    family: str
+    sentence: str  # what it measures
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InputError(f"a metric has a name, such as 'fidelity', not {self.name!r}")
+        if self.better not in BETTER:
+            raise InputError(f"better is 'higher' or 'lower', not {self.better!r}")
+        if not callable(self.measure):
+            raise InputError(f"measure is a function of a trial and an rng, not {self.measure!r}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Score(Record):
+    """One metric of one method, or of one null row, over all instances."""
+
+    metric: str
+    method: str
+    values: Floats  # (n,) one an instance, nan where it was not measured
+    mean: float
+    low: float  # 95 % interval of the mean, over instances
+    high: float
+    n: int  # instances that were measured
+    null: bool = False  # the row of an explanation that knows nothing
+    reason: str = ""  # why there is no number, or not one for every instance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison(Record):
+    """Two methods, or a method and a null row, on the instances that both were measured on."""
+
+    metric: str
+    first: str
+    second: str
+    difference: float  # mean of first minus second
+    low: float  # its 95 % interval, over instances
+    high: float
+    p: float  # that so much is chance: paired, and adjusted (Holm) for all comparisons of the metric
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report(Record):
+    """How good the explanations of several methods are, by several metrics, beside rows that know nothing."""
+
+    title: str
+    metrics: tuple[Metric, ...]
+    methods: tuple[str, ...]
+    nulls: tuple[str, ...]  # "random", "constant", "shuffled Lime"
+    scores: tuple[Score, ...]
+    comparisons: tuple[Comparison, ...]
+    n_instances: int
+    n_calls: int  # inputs the model was asked about
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def metric(self, name: str) -> Metric:
+        """The metric of this name."""
+        found = [metric for metric in self.metrics if metric.name == name]
+        if not found:
+            raise InputError(
+                f"no metric {name!r} in this report; it has {', '.join(m.name for m in self.metrics)}"
+            )
+        return found[0]
+
+    def score(self, metric: str, method: str) -> Score:
+        """The score of a method, or of a null row, by one metric."""
+        self.metric(metric)
+        found = [s for s in self.scores if s.metric == metric and s.method == method]
+        if not found:
+            rows = ", ".join((*self.methods, *self.nulls))
+            raise InputError(f"no method {method!r} in this report; it has {rows}")
+        return found[0]
+
+    def beats(self, metric: str, first: str, second: str) -> bool:
+        """Whether first is better than second by this metric, and not by chance."""
+        higher = self.metric(metric).better == "higher"
+        for c in self.comparisons:
+            if c.metric == metric and {c.first, c.second} == {first, second} and c.p < LEVEL:
+                return bool((c.difference > 0) == (higher == (c.first == first)))
+        return False
+
+    def ranking(self, metric: str) -> list[tuple[int, str]]:
+        """Methods by rank, the best first: 1 and the number of methods that are better, chance excluded."""
+        known = [m for m in self.methods if np.isfinite(self.score(metric, m).mean)]
+        higher = self.metric(metric).better == "higher"
+        ranks = [(1 + sum(self.beats(metric, other, m) for other in known), m) for m in known]
+        sign = -1.0 if higher else 1.0
+        return sorted(ranks, key=lambda found: (found[0], sign * self.score(metric, found[1]).mean))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """One a metric: who is best, who cannot be told from the best, who is no better than a null row."""
+        return tuple(self._sentence(metric) for metric in self.metrics)
+
+    def _sentence(self, metric: Metric) -> str:
+        order = sorted(
+            (m for m in self.methods if np.isfinite(self.score(metric.name, m).mean)),
+            key=lambda m: (-1 if metric.better == "higher" else 1) * self.score(metric.name, m).mean,
+        )
+        if not order:
+            reasons = dict.fromkeys(self.score(metric.name, m).reason for m in self.methods)
+            return f"{metric.name}: not measured ({'; '.join(filter(None, reasons)) or 'no instance'})."
+        best = order[0]
+        words = [f"{best} is best ({self.score(metric.name, best).mean:.3g})"]
+        tied = [m for m in order[1:] if not self.beats(metric.name, best, m)]
+        if len(order) == 1:
+            words = [f"{best} has {self.score(metric.name, best).mean:.3g}"]
+        elif len(tied) == len(order) - 1:
+            words = [f"{listed(order)} cannot be told apart"]
+        elif tied:
+            words.append(f"{listed(tied)} cannot be told from it")
+        empty: dict[str, list[str]] = {}
+        for method in order:
+            nulls = [null.partition(" ")[0] for null in self.no_better_than(metric.name, method)]
+            if nulls:
+                empty.setdefault(listed(nulls, "or"), []).append(method)
+        words += [f"{listed(m)} {'is' if len(m) == 1 else 'are'} no better than {n}" for n, m in empty.items()]
+        return f"{metric.name} ({metric.better} is better): {'; '.join(words)}."
+
+    def no_better_than(self, metric: str, method: str) -> tuple[str, ...]:
+        """Null rows that a method does not beat; its own weights shuffled, only where that changes the score."""
+        own = self.score(metric, method).values
+        found = []
+        for null in self.nulls:
+            shuffled = null.startswith("shuffled ")
+            if shuffled and null != f"shuffled {method}":
+                continue
+            values = self.score(metric, null).values
+            both = np.isfinite(own) & np.isfinite(values)
+            same = shuffled and np.allclose(own[both], values[both], rtol=1e-9, atol=1e-12)
+            if both.any() and not same and not self.beats(metric, method, null):
+                found.append(null)
+        return tuple(found)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line a metric and method, null rows included."""
+        from veridical.frames import report_frame
+
+        return report_frame(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write .json or .parquet, which ``load`` reads back, or .csv, a page (.html) or a picture."""
+        from veridical.serialize import save
+
+        save(self, path)
+
+    def plot(self, ax: Any = None) -> Any:
+        """A dot and an interval for each method and metric."""
+        from veridical.render.dots import dots
+
+        return dots(self, ax)
+
+    def __repr__(self) -> str:
+        from veridical.render.reports import report_picture
+
+        return report_picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import fragment
+
+        return fragment(self)
+
+
+def listed(names: list[str], joint: str = "and") -> str:
+    """'Lime', 'Lime and KernelShap', 'Lime, KernelShap and Occlusion'."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {joint} {names[-1]}"

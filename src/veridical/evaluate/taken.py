@@ -1,0 +1,78 @@
+"""Metrics that take parts away: which parts, and a number from what the model says without them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from veridical.evaluate.records import Metric, Trial
+from veridical.evaluate.scene import Asked, Scene
+from veridical.records import Bools, Explanation, Floats
+
+BY_REMOVAL = ("KernelShap", "Occlusion", "Greedy", "RandomParts")  # weigh a number by taking it away, too
+PER_UNIT = "per sd"  # a part that is a number
+
+
+@dataclass(frozen=True, eq=False)
+class Taking:
+    """A measure in two steps, so that all methods' and metrics' questions reach the model in one batch.
+
+    ``kept`` says which parts are kept, a mask a row; ``value`` makes a number of what the explanation says that
+    each part adds, the masks, and the outputs for them.
+    """
+
+    kept: Callable[[Floats, np.random.Generator], Bools]
+    value: Callable[[Floats, Bools, Floats], float]
+    draws: int = 32  # of the background a mask, where parts are not simply taken away
+    scaled: bool = False  # outputs are told from 0, without any part, to 1, as far above as outputs reach
+    key: int = 1
+
+    def wants(self, trial: Trial, rng: np.random.Generator) -> Asked:
+        """What the model has to be asked."""
+        return Asked(np.asarray(self.kept(effects_of(trial), rng), dtype=bool), self.draws, self.key)
+
+    def __call__(self, trial: Trial, rng: np.random.Generator) -> float:
+        scene, wanted = scene_of(trial), self.wants(trial, rng)
+        outputs = scene.without(wanted)
+        if self.scaled:
+            bottom, spread = scene.spread()
+            outputs = (outputs - bottom) / (spread or np.nan)
+        return self.value(effects_of(trial), wanted.kept, outputs)
+
+
+def ask_ahead(scene: Scene, trials: Sequence[Trial], metrics: Sequence[Metric], rng: Callable[..., Any]) -> None:
+    """Ask the model at once about all that these metrics will want to know."""
+    taking = [(metric, metric.measure) for metric in metrics if isinstance(metric.measure, Taking)]
+    wanted = [measure.wants(trial, rng(scene, metric)) for metric, measure in taking for trial in trials]
+    some = [scene.some()] if any(measure.scaled for _, measure in taking) else []
+    if wanted:
+        scene.ask([*wanted, *some])
+
+
+def effects_of(trial: Trial) -> Floats:
+    """What each part adds to the output here, as the explanation says, (d,)."""
+    weights, numbers = trial.explanation.weights, slopes_of(trial.explanation)
+    return weights * np.where(numbers, scene_of(trial).own_design(), 1.0) if numbers.any() else weights
+
+
+def slopes_of(explanation: Explanation) -> Bools:
+    """Which weights are of one unit of a number, and not of taking the number away, (d,)."""
+    method = explanation.recipe.get("method")
+    taken_away = isinstance(method, Mapping) and method.get("name") in BY_REMOVAL
+    return numbers_of(explanation) & (not taken_away)
+
+
+def numbers_of(explanation: Explanation) -> Bools:
+    """Which parts are numbers, and not kept or taken away, (d,)."""
+    return np.array([part.relation == PER_UNIT for part in explanation.parts], bool)
+
+
+def scene_of(trial: Trial) -> Scene:
+    """What is shared by all explanations of the instance; a trial of one's own gets one of its own."""
+    if isinstance(trial.scene, Scene):
+        return trial.scene
+    seed = np.random.SeedSequence(0)
+    return Scene(trial.x, trial.represent, trial.representation, trial.model, trial.target, seed)

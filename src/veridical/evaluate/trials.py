@@ -1,0 +1,249 @@
+"""Explain each instance by each method, and measure every explanation beside those that know nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from veridical.attribute.ask import VALUE, Model, resolve
+from veridical.attribute.many import Own
+from veridical.errors import InputError, VeridicalError
+from veridical.evaluate.nulls import (
+    CONSTANT,
+    RANDOM,
+    SHUFFLED,
+    Null,
+    constant_weights,
+    random_weights,
+    shuffled_weights,
+)
+from veridical.evaluate.records import Metric, Trial
+from veridical.evaluate.scene import Scene
+from veridical.evaluate.taken import ask_ahead, slopes_of
+from veridical.evaluate.truth import truth_of
+from veridical.records import Explanation, Floats, Instances, Method, Representation, Representer, Seed
+
+SIZES = ("n_samples", "n_draws")  # settings that say how many samples a method draws
+OWN, MEASURE = 0, 30  # purposes that seeds are for: the explanations themselves, and what metrics draw
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is evaluated."""
+
+    model: Model
+    represent: Representer
+    instances: Instances
+    methods: Mapping[str, Method]
+    metrics: tuple[Metric, ...]
+    target: Any
+    seed: Seed
+    truth: Sequence[Any] | None = None
+    randomized: Model | None = None
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        """Names of the rows that know nothing."""
+        return (RANDOM, CONSTANT, *(SHUFFLED + name for name in self.methods))
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of all rows."""
+        return (*self.methods, *self.nulls)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Explanations of one instance by one method, each made once."""
+
+    method: Method
+    model: Model
+    target: Any
+    made: dict[Any, Explanation] = field(default_factory=dict)
+    calls: list[int] = field(default_factory=lambda: [0])
+    smaller: list[Kept] = field(default_factory=list)  # the method with fewer samples, once it is wanted
+
+    def __call__(self, representation: Representation, seed: Seed, model: Model | None = None) -> Explanation:
+        key = (representation, model is None, seed.entropy, tuple(seed.spawn_key))
+        if key not in self.made:
+            found = self.method(model or self.model, representation, (self.target,), seed)[0]
+            self.calls[0] += int(getattr(found, "n_calls", 0))
+            self.made[key] = _checked(found, representation)
+        return self.made[key]
+
+    def halved(self, explanation: Explanation) -> Kept | None:
+        """The same method with half as many samples as it took, if it has a number of them."""
+        method: Any = self.method
+        named = [f.name for f in fields(method) if f.name in SIZES] if is_dataclass(method) else []
+        if named and not self.smaller:
+            now = getattr(method, named[0])
+            n = int(explanation.n_calls - 1 if now is None else now)
+            few = named[0] == "n_samples" and n // 2 < 2 * len(explanation.parts) + 4
+            other = 2 * n if few else max(n // 2, 1)  # half might be too few to fit anything
+            self.smaller.append(Kept(replace(method, **{named[0]: other}), self.model, self.target))
+        return self.smaller[0] if self.smaller else None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What was measured on one instance."""
+
+    values: Floats  # (metrics, rows), nan where it was not
+    reasons: dict[tuple[int, int], str]  # (metric, row) to why it was not
+    n_calls: int
+    failed: Exception | None = None  # why no method explained the instance
+
+
+def trials(plan: Plan) -> Iterator[Outcome]:
+    """One outcome an instance, in order."""
+    own = Own(plan.model, plan.instances)
+    for number in range(len(plan.instances)):
+        try:
+            scene, target = _scene(plan, own, number)
+        except VeridicalError as cause:
+            yield _nothing(plan, cause)
+            continue
+        yield _outcome(plan, scene, target, number)
+        own.forget(number)
+
+
+def _scene(plan: Plan, own: Own, number: int) -> tuple[Scene, Any]:
+    """The instance, and the target as methods take it: the same for instances nearby and for other models."""
+    representation = plan.instances.batch(number, number + 1)[0]
+    outputs = own(number)[None]
+    target = plan.target
+    if target is None:
+        target = VALUE if outputs.shape[1] == 1 else int(np.argmax(outputs[0]))
+    batch = plan.instances.inputs(number, number + 1)
+    is_table = hasattr(batch, "iloc") or hasattr(batch, "tocsr") or hasattr(representation, "row")
+    seed = np.random.SeedSequence(plan.seed.entropy, spawn_key=(*plan.seed.spawn_key, number))
+    resolved = resolve(target, plan.model, outputs)
+    x = batch if is_table else batch[0]
+    return Scene(x, plan.represent, representation, plan.model, resolved, seed), target
+
+
+def _outcome(plan: Plan, scene: Scene, target: Any, number: int) -> Outcome:
+    """All metrics on all rows."""
+    kept = {name: Kept(method, plan.model, target) for name, method in plan.methods.items()}
+    made, failed = _explanations(kept, scene)
+    rows = _rows(scene, kept, made, failed)
+    truth, no_truth = _truth(plan, scene, number)
+    values = np.full((len(plan.metrics), len(rows)), np.nan)
+    found = [row if isinstance(row, str) else _trial(plan, scene, row, truth) for row in rows.values()]
+    with suppress(Exception):  # what fails now fails again below, for the metric that it is about
+        ask_ahead(scene, [each for each in found if isinstance(each, Trial)], plan.metrics, _rng)
+    reasons: dict[tuple[int, int], str] = {}
+    for m, r in np.ndindex(*values.shape):
+        metric, trial = plan.metrics[m], found[r]
+        if isinstance(trial, str) or (no_truth and metric.family == "truth"):
+            reasons[m, r] = trial if isinstance(trial, str) else no_truth
+            continue
+        values[m, r], reasons[m, r] = _measured(metric, trial, _rng(scene, metric))
+    reasons = {place: reason for place, reason in reasons.items() if reason}
+    n_calls = 1 + scene.calls[0] + sum(k.calls[0] for each in kept.values() for k in (each, *each.smaller))
+    return Outcome(values, reasons, n_calls, None if made else next(iter(failed.values())))
+
+
+def _rng(scene: Scene, metric: Metric) -> np.random.Generator:
+    """The same for all methods on an instance, and another for each metric, whichever others there are."""
+    return np.random.default_rng(scene.child(MEASURE, crc32(metric.name.encode())))
+
+
+def _explanations(kept: Mapping[str, Kept], scene: Scene) -> tuple[dict[str, Explanation], dict[str, Exception]]:
+    """What each method gives, or why it does not."""
+    made, failed = {}, {}
+    for name, explain in kept.items():
+        try:
+            made[name] = explain(scene.representation, scene.child(OWN))
+        except Exception as cause:
+            failed[name] = cause
+    return made, failed
+
+
+def _rows(
+    scene: Scene, kept: Mapping[str, Kept], made: Mapping[str, Explanation], failed: Mapping[str, Exception]
+) -> dict[str, Any]:
+    """How each row explains, or why it cannot; random and constant rows are as heavy as the first method."""
+    first = next(iter(made), None)
+    found: dict[str, Any] = {name: kept[name] if name in made else _words(failed[name]) for name in kept}
+    slopes = {name: scene.own_design() if slopes_of(why).any() else None for name, why in made.items()}
+    for name, change in ((RANDOM, random_weights), (CONSTANT, constant_weights)):
+        none = "no method explained the instance"
+        found[name] = none if first is None else Null(kept[first], change, slopes[first])
+    for name in kept:
+        own = slopes.get(name)
+        found[SHUFFLED + name] = Null(kept[name], shuffled_weights, own) if name in made else found[name]
+    return found
+
+
+def _trial(plan: Plan, scene: Scene, explain: Kept | Null, truth: Floats | None) -> Trial:
+    explanation = explain(scene.representation, scene.child(OWN))
+    return Trial(
+        x=scene.x,
+        represent=scene.represent,
+        representation=scene.representation,
+        model=scene.model,
+        target=scene.target,
+        explanation=explanation,
+        explain=explain,
+        again=_again(explain, explanation),
+        truth=truth,
+        randomized=plan.randomized,
+        scene=scene,
+    )
+
+
+def _again(explain: Kept | Null, explanation: Explanation) -> Callable[..., Explanation] | None:
+    """How a row explains with fewer samples."""
+    if isinstance(explain, Kept):
+        return explain.halved(explanation)
+    halved = explain.explain.halved(explanation)
+    return None if halved is None else replace(explain, explain=halved)
+
+
+def _truth(plan: Plan, scene: Scene, number: int) -> tuple[Floats | None, str]:
+    item = None if plan.truth is None else plan.truth[number]
+    if item is None:
+        return None, ""
+    try:
+        return truth_of(item, scene.representation, scene.x), ""
+    except InputError as cause:
+        return None, str(cause)
+
+
+def _measured(metric: Metric, trial: Trial, rng: np.random.Generator) -> tuple[float, str]:
+    """A number, or nan and the reason."""
+    try:
+        value = float(metric.measure(trial, rng))
+    except Exception as cause:
+        return np.nan, _words(cause)
+    return (value, "") if np.isfinite(value) else (np.nan, f"the metric gave {value}")
+
+
+def _words(cause: Exception) -> str:
+    said = str(cause).partition("\n")[0]
+    return said if isinstance(cause, VeridicalError) else f"{type(cause).__name__}: {said}"
+
+
+def _checked(found: Any, representation: Representation) -> Explanation:
+    """An explanation with a finite weight for each part."""
+    if not isinstance(found, Explanation):
+        raise InputError(f"the method returned {type(found).__name__}, not an Explanation")
+    d = len(representation.names)
+    if found.weights.shape != (d,):
+        raise InputError(f"the method gave weights of shape {found.weights.shape} for {d} parts")
+    bad = int((~np.isfinite(found.weights)).sum())
+    if bad:
+        raise InputError(f"the method gave {bad} of {d} weights that are NaN or infinite")
+    return found
+
+
+def _nothing(plan: Plan, cause: Exception) -> Outcome:
+    """The outcome of an instance that cannot be explained at all."""
+    shape = (len(plan.metrics), len(plan.rows))
+    return Outcome(np.full(shape, np.nan), dict.fromkeys(np.ndindex(*shape), _words(cause)), 0, cause)

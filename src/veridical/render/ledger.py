@@ -1,0 +1,222 @@
+"""A report as markup: a table a family, methods first and null rows below them in gray."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from veridical.evaluate.records import Comparison, Report
+from veridical.render.markup import NONE, Markup, escape, minus, tag
+from veridical.render.reports import BEST, LEVEL, RANGE, Cell, Column, Sheet, headline, p_words, sheets_of
+from veridical.render.tables import Span, facts, notes
+from veridical.render.words import count, plain
+
+MOST_NOTES = 12
+MOST_PAIRS = 60  # differences drawn of one family
+NULLS = "Null rows: what explanations that know nothing of the model get"
+PAIRS = ("Metric", "First", "Second", "First − second", "95 % interval", "p, adjusted")
+SPACE = escape(" ")  # so that what is copied or read aloud is not one word
+
+Scale: TypeAlias = tuple[Span, float]  # of a column: its ends, and where the best null row is
+
+
+def ledger(report: Report) -> Markup:
+    """What was compared, then every family: sentences, table, footnotes, and what its metrics measure."""
+    r, sheets = report, sheets_of(report)
+    said = [tag("h3", {}, tag("bdi", {}, escape(r.title, 200)))] if r.title else []
+    said.append(tag("span", {}, escape(headline(r))))
+    more = len(r.notes) - MOST_NOTES
+    lines = [*r.notes[:MOST_NOTES], *([f"And {count(more, 'more note')}."] if more > 0 else [])]
+    return tag(
+        "div",
+        {"class": "vd-report"},
+        tag("div", {"class": "vd-say"}, *said),
+        _facts(r),
+        *(_family(sheet, r.comparisons) for sheet in sheets),
+        _key(sheets),
+        notes(lines),
+    )
+
+
+def _facts(r: Report) -> Markup:
+    entries = (
+        ("Methods", f"{len(r.methods):,}", "in the order they were given"),
+        ("Null rows", f"{len(r.nulls):,}", "what knowing nothing gets"),
+        ("Instances", f"{r.n_instances:,}", "the same for every method"),
+        ("Model calls", f"{r.n_calls:,}", "inputs the model was asked about"),
+    )
+    return facts(entries)
+
+
+def _family(sheet: Sheet, comparisons: Sequence[Comparison]) -> Markup:
+    says = [_saying(c.metric.name, s) for c, s in zip(sheet.columns, sheet.sentences, strict=True)]
+    return tag(
+        "section",
+        {"class": "vd-family"},
+        tag("h4", {}, tag("bdi", {}, escape(sheet.family[:1].upper() + sheet.family[1:], 60))),
+        tag("ul", {"class": "vd-says"}, *says),
+        _table(sheet),
+        _footnotes(sheet),
+        _measures(sheet),
+        _differences(sheet, comparisons),
+    )
+
+
+def _saying(metric: str, sentence: str) -> Markup:
+    """What the numbers say, the name of the metric in bold."""
+    rest = sentence.removeprefix(metric)
+    if rest == sentence:
+        return tag("li", {}, tag("bdi", {}, escape(sentence, 800)))
+    return tag("li", {}, tag("b", {}, tag("bdi", {}, escape(metric, 60))), tag("bdi", {}, escape(rest, 800)))
+
+
+def _table(sheet: Sheet) -> Markup:
+    heads = [tag("th", {"scope": "col"}, escape("Method")), *(_head(c) for c in sheet.columns)]
+    scales = [_scale(c, sheet.n_methods) for c in sheet.columns]
+    rows = [_row(sheet, i, scales) for i in range(len(sheet.rows))]
+    wide, nulls = {"scope": "rowgroup", "colspan": len(heads)}, rows[sheet.n_methods :]
+    over = tag("tr", {"class": "vd-over"}, tag("th", wide, tag("span", {}, escape(NULLS))))
+    drawn = tag(
+        "table",
+        {"class": "vd-scores", "style": f"--n:{len(sheet.columns)}"},
+        tag("thead", {}, tag("tr", {}, *heads)),
+        tag("tbody", {}, *rows[: sheet.n_methods]),
+        tag("tbody", {"class": "vd-null"}, over, *nulls) if nulls else NONE,
+    )
+    return _box(f"Scores: {plain(sheet.family, 60)}", drawn)
+
+
+def _box(label: str, inner: Markup) -> Markup:
+    """A wide table scrolls inside it, by keyboard too."""
+    return tag("div", {"class": "vd-box", "role": "region", "aria-label": label, "tabindex": 0}, inner)
+
+
+def _head(c: Column) -> Markup:
+    arrow = {"role": "img", "aria-label": f"{plain(c.metric.better, 20)} is better"}
+    shown = tag("span", arrow, escape(c.arrow)) if c.arrow else NONE
+    return tag("th", {"scope": "col"}, tag("bdi", {}, escape(c.metric.name, 60)), SPACE, shown)
+
+
+def _row(sheet: Sheet, i: int, scales: Sequence[Scale]) -> Markup:
+    name = tag("th", {"scope": "row"}, tag("bdi", {}, escape(sheet.rows[i], 60)))
+    numbers = (_cell(c, c.cells[i], scale) for c, scale in zip(sheet.columns, scales, strict=True))
+    return tag("tr", {}, name, *numbers)
+
+
+def _cell(c: Column, cell: Cell, scale: Scale) -> Markup:
+    """Mean, marks and footnote; the interval below; a dot on the scale of the column below that."""
+    number = escape(minus(c.show(cell.score.mean)) if cell.known else "–")
+    shown = tag("strong", {}, number) if cell.best else tag("span", {}, number)
+    foot = [tag("sup", {}, escape(cell.note))] if cell.note else []
+    ends = interval_words(c, cell.score.low, cell.score.high) if cell.ranged else ""
+    drawn = _dot(cell, scale) if cell.known and not cell.score.null else NONE
+    marks = tag("i", {}, *_marks(cell), *foot)
+    return tag("td", {}, shown, SPACE, marks, SPACE, tag("small", {}, escape(ends)), drawn)
+
+
+def interval_words(c: Column, low: float, high: float) -> str:
+    """From where to where, as a column writes its numbers."""
+    return minus(f"{c.show(low)} to {c.show(high)}")
+
+
+def _marks(cell: Cell) -> list[Markup]:
+    best = tag("span", {"role": "img", "aria-label": "among the best"}, escape("★"))
+    level = tag("span", {"role": "img", "aria-label": "no better than a null row"}, escape("≈"))
+    return [*([best] if cell.best else []), *([level] if cell.level else [])]
+
+
+def _scale(c: Column, n_methods: int) -> Scale:
+    """It holds all means, and intervals that are not absurdly long; and the best mean of a null row."""
+    means = [k.score.mean for k in c.cells if k.known]
+    low, high = min(means, default=0.0), max(means, default=1.0)
+    reach = (high - low) or abs(high) or 1.0
+    ends = [
+        e for k in c.cells if k.ranged for e in (k.score.low, k.score.high) if low - reach <= e <= high + reach
+    ]
+    nulls, best = (
+        [k.score.mean for k in c.cells[n_methods:] if k.known],
+        min if c.metric.better == "lower" else max,
+    )
+    return (min([low, *ends]), max([high, *ends])), best(nulls, default=math.nan)
+
+
+def _dot(cell: Cell, scale: Scale) -> Markup:
+    """The mean as a dot, the interval as a line; the cell says both in words, so readers of the screen skip it."""
+    (low, high), null = scale
+
+    def at(value: float) -> float:
+        share = (value / 2 - low / 2) / ((high / 2 - low / 2) or 1.0)  # halves cannot overflow
+        return round(4 + 92 * min(max(share, 0.0), 1.0), 1)
+
+    shapes = [tag("path", {"class": "vd-best-null", "d": f"M{at(null)} 0V12"})] if math.isfinite(null) else []
+    if cell.ranged:
+        shapes.append(tag("path", {"class": "vd-whisk", "d": f"M{at(cell.score.low)} 6H{at(cell.score.high)}"}))
+    shapes.append(tag("path", {"class": "vd-dot", "d": f"M{at(cell.score.mean)} 6h.01"}))
+    box = {"aria-hidden": "true", "viewBox": "0 0 100 12", "preserveAspectRatio": "none"}
+    return tag("svg", box, *shapes)
+
+
+def _footnotes(sheet: Sheet) -> Markup:
+    lines = [tag("li", {}, tag("sup", {}, escape(i)), escape(f" {n}", 400)) for i, n in enumerate(sheet.notes, 1)]
+    return tag("ul", {"class": "vd-foots"}, *lines) if lines else NONE
+
+
+def _measures(sheet: Sheet) -> Markup:
+    """What each metric is, for those who ask."""
+    told = [
+        tag(
+            "li",
+            {},
+            tag("b", {}, tag("bdi", {}, escape(c.metric.name, 60))),
+            escape(f" ({c.metric.better} is better): "),
+            tag("bdi", {}, escape(c.metric.sentence, 500)),
+        )
+        for c in sheet.columns
+    ]
+    return tag("details", {}, tag("summary", {}, escape("What these metrics measure")), tag("ul", {}, *told))
+
+
+def _differences(sheet: Sheet, comparisons: Sequence[Comparison]) -> Markup:
+    """Methods against one another, instance by instance."""
+    columns, methods = {c.metric.name: c for c in sheet.columns}, set(sheet.rows[: sheet.n_methods])
+    pairs = [c for c in comparisons if c.metric in columns and {c.first, c.second} <= methods]
+    if not pairs:
+        return NONE
+    rows = [_difference(c, columns[c.metric]) for c in pairs[:MOST_PAIRS]]
+    heads = (tag("th", {"scope": "col"}, escape(head)) for head in PAIRS)
+    drawn = tag(
+        "table", {"class": "vd-scores vd-pairs"}, tag("thead", {}, tag("tr", {}, *heads)), tag("tbody", {}, *rows)
+    )
+    left = len(pairs) - len(rows)
+    more = tag("p", {"class": "vd-key"}, escape(f"And {count(left, 'more pair')}, not drawn.")) if left else NONE
+    title = tag("summary", {}, escape("Differences between methods, on the same instances"))
+    return tag("details", {}, title, _box("Differences between methods", drawn), more)
+
+
+def _difference(pair: Comparison, c: Column) -> Markup:
+    known = math.isfinite(pair.difference)
+    ranged = math.isfinite(pair.low) and math.isfinite(pair.high)
+    numbers = (
+        minus(c.show(pair.difference)) if known else "–",
+        interval_words(c, pair.low, pair.high) if ranged else "–",
+        p_words(pair.p),
+    )
+    names = (tag("td", {"class": "vd-name"}, tag("bdi", {}, escape(n, 60))) for n in (pair.first, pair.second))
+    metric = tag("th", {"scope": "row"}, tag("bdi", {}, escape(pair.metric, 60)))
+    told = (tag("strong", {}, escape(n)) if pair.p < 0.05 else escape(n) for n in numbers)
+    return tag("tr", {}, metric, *names, *(tag("td", {}, n) for n in told))
+
+
+def _key(sheets: Sequence[Sheet]) -> Markup:
+    """What the signs mean, of those that are there."""
+    every = [cell for sheet in sheets for c in sheet.columns for cell in c.cells]
+    arrows = {c.arrow: f"{c.arrow} {plain(c.metric.better, 20)} is better" for s in sheets for c in s.columns}
+    said = list(arrows.values())
+    said += [f"● mean, ─ {RANGE}, each column on its own scale"] if any(c.ranged for c in every) else []
+    said += (
+        ["thin upright line: the best mean of a null row"] if any(c.known and c.score.null for c in every) else []
+    )
+    said += [f"★ {BEST}"] if any(c.best for c in every) else []
+    said += [f"≈ {LEVEL}"] if any(c.level for c in every) else []
+    return tag("p", {"class": "vd-key"}, *(tag("span", {}, escape(word, 200)) for word in said)) if said else NONE

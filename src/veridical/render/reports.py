@@ -1,0 +1,196 @@
+"""How good methods are: the words and tables that all media share, and the plain text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from veridical.evaluate.records import Metric, Report, Score
+from veridical.render.terminal import column, wrap
+from veridical.render.words import cells, count, decimals, plain, shorten
+
+ARROWS = {"higher": "↑", "lower": "↓"}
+LONGEST = 9  # characters of a number before it is written with an exponent
+NAMES, HEADS = 22, 24  # columns of a terminal that the name of a method and of a metric may take
+BEST = "best of its column, or cannot be told from the best (paired test, adjusted for all pairs)"
+LEVEL = "not told apart from a null row, or worse than it"
+RANGE = "95 % interval over instances"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One number of a table, and what is to be said of it."""
+
+    score: Score
+    best: bool  # or cannot be told from the best
+    level: bool  # a method that does not beat all of its null rows
+    note: int  # which footnote, from 1; 0: none
+
+    @property
+    def known(self) -> bool:
+        return math.isfinite(self.score.mean)
+
+    @property
+    def ranged(self) -> bool:
+        return self.known and math.isfinite(self.score.low) and math.isfinite(self.score.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One metric: a cell a row, and how its numbers are written."""
+
+    metric: Metric
+    cells: tuple[Cell, ...]
+    show: Callable[[float], str]
+
+    @property
+    def arrow(self) -> str:
+        return ARROWS.get(self.metric.better, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """The metrics of one family, as a table: methods first, then null rows."""
+
+    family: str
+    sentences: tuple[str, ...]
+    rows: tuple[str, ...]
+    n_methods: int
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...]  # footnotes: why a number is missing, or rests on less
+
+
+def sheets_of(report: Report) -> list[Sheet]:
+    """A sheet a family, in the order of the metrics."""
+    families = dict.fromkeys(m.family for m in report.metrics)
+    told = dict(zip((m.name for m in report.metrics), report.sentences, strict=True))
+    return [_sheet(report, family, told) for family in families]
+
+
+def headline(r: Report) -> str:
+    """What was compared on what."""
+    compared = (count(len(r.methods), "method"), count(len(r.metrics), "metric"))
+    return f"{compared[0]} compared by {compared[1]} on {count(r.n_instances, 'instance')}"
+
+
+def note_of(score: Score, n_instances: int) -> str:
+    """Why a number is missing or rests on less than all instances, or nothing."""
+    reason = plain(score.reason, 300)
+    if not math.isfinite(score.mean):
+        return reason or "not measured, and no reason was given"
+    if score.n < n_instances:
+        return f"on {score.n:,} of {count(n_instances, 'instance')}" + (f": {reason}" if reason else "")
+    missing = not (math.isfinite(score.low) and math.isfinite(score.high))
+    return reason or ("no interval" if missing else "")
+
+
+def best_of(r: Report, metric: str) -> frozenset[str]:
+    """The best method and all that cannot be told from it; none where there is but one."""
+    known = [m for m in r.methods if math.isfinite(r.score(metric, m).mean)]
+    best = max if r.metric(metric).better == "higher" else min
+    if len(known) < 2:
+        return frozenset()
+    first = best(known, key=lambda m: r.score(metric, m).mean)
+    return frozenset(m for m in known if not r.beats(metric, first, m))
+
+
+def _sheet(r: Report, family: str, told: Mapping[str, str]) -> Sheet:
+    tested = {c.metric for c in r.comparisons if math.isfinite(c.p)}
+    metrics = [m for m in r.metrics if m.family == family]
+    rows, notes, columns = (*r.methods, *r.nulls), dict[str, int](), []
+    for metric in metrics:
+        best, made = best_of(r, metric.name) if metric.name in tested else frozenset(), []
+        for name in rows:
+            score = r.score(metric.name, name)
+            note = note_of(score, r.n_instances)
+            at = notes.setdefault(note, len(notes) + 1) if note else 0
+            level = metric.name in tested and name in r.methods and bool(r.no_better_than(metric.name, name))
+            made.append(Cell(score, name in best, level, at))
+        columns.append(Column(metric, tuple(made), figures(c.score for c in made)))
+    return Sheet(family, tuple(told[m.name] for m in metrics), rows, len(r.methods), tuple(columns), tuple(notes))
+
+
+def figures(scores: Iterable[Score]) -> Callable[[float], str]:
+    """How a column writes its numbers: the decimals that its methods need, or an exponent."""
+    known = [s for s in scores if math.isfinite(s.mean)]
+    show = decimals([s.mean for s in known if not s.null] or [s.mean for s in known])
+
+    def written(value: float) -> str:
+        text = show(value).lstrip("+ ")
+        return text if len(text) <= LONGEST else f"{value:.1e}"
+
+    return written
+
+
+def p_words(p: float) -> str:
+    """A p-value, never as zero."""
+    return "–" if not math.isfinite(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+# ---- plain text
+
+
+def report_picture(report: Report, width: int = 80) -> str:
+    """Every family as a table, with what its numbers say above it."""
+    r, wide = report, max(width, 50)
+    lines = [plain(r.title, 200), headline(r)] if r.title else [headline(r)]
+    sheets = sheets_of(r)
+    for sheet in sheets:
+        lines += ["", f"── {plain(sheet.family, 60)} ──", *(plain(s, 600) for s in sheet.sentences)]
+        lines += _table(sheet, wide)
+        lines += [f"({i}) {note}" for i, note in enumerate(sheet.notes, 1)]
+    lines += ["", *_key(sheets)] if sheets else []
+    lines += [f"the model was asked about {r.n_calls:,} inputs", *(f"note: {plain(n, 500)}" for n in r.notes)]
+    return "\n".join(chain.from_iterable(wrap(line, width) for line in lines))
+
+
+def _key(sheets: Sequence[Sheet]) -> list[str]:
+    every = [cell for sheet in sheets for c in sheet.columns for cell in c.cells]
+    said = [f"[ ] {RANGE}"] if any(cell.ranged for cell in every) else []
+    said += [f"* {BEST}"] if any(cell.best for cell in every) else []
+    said += [f"~ {LEVEL}"] if any(cell.level for cell in every) else []
+    arrows = {c.arrow: f"{c.arrow} {c.metric.better} is better" for sheet in sheets for c in sheet.columns}
+    return ["; ".join([*arrows.values(), *said])]
+
+
+def _table(sheet: Sheet, width: int) -> list[str]:
+    """As many columns side by side as there is room for, and the others below."""
+    names = column([plain(name) for name in sheet.rows], NAMES)
+    room, lines = width - cells(names[0]) - 2, list[str]()
+    block, used = list[list[str]](), 0
+    for c in sheet.columns:
+        drawn = _column(c, room - 2)
+        if block and used + cells(drawn[0]) + 2 > room:
+            lines += _block(names, block, sheet.n_methods)
+            block, used = [], 0
+        block.append(drawn)
+        used += cells(drawn[0]) + 2
+    return [*lines, *_block(names, block, sheet.n_methods)]
+
+
+def _block(names: Sequence[str], columns: Sequence[Sequence[str]], n_methods: int) -> list[str]:
+    def line(name: str, at: int) -> str:
+        return "  ".join(["", name, *(c[at] for c in columns)]).rstrip()
+
+    blank, (heads, *rows) = " " * cells(names[0]), range(len(names) + 1)
+    found = [line(name, at) for name, at in zip(names, rows, strict=True)]
+    nulls = ["  null rows", *found[n_methods:]] if len(names) > n_methods else []
+    return ["", line(blank, heads), *found[:n_methods], *nulls]
+
+
+def _column(c: Column, limit: int) -> list[str]:
+    """The head and every cell, all of one width."""
+    means = [c.show(cell.score.mean) if cell.known else "-" for cell in c.cells]
+    marks = ["*" * cell.best + "~" * cell.level for cell in c.cells]
+    ends = [f"[{c.show(cell.score.low)}, {c.show(cell.score.high)}]" if cell.ranged else "" for cell in c.cells]
+    told = [f" ({cell.note})" if cell.note else "" for cell in c.cells]
+    digits, mark, span = (max(map(len, texts)) for texts in (means, marks, ends))
+    rows = [
+        f"{a:>{digits}}{b:<{mark}}{' ' if span else ''}{e:>{span}}{t}".rstrip()
+        for a, b, e, t in zip(means, marks, ends, told, strict=True)
+    ]
+    head = f"{shorten(plain(c.metric.name), min(HEADS, limit - 2))} {c.arrow}".rstrip()
+    widest = max(map(cells, (head, *rows)))
+    return [text + " " * (widest - cells(text)) for text in (head, *rows)]
