@@ -8,6 +8,7 @@ from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
 from veridical.attribute.occlusion import Occlusion
+from veridical.attribute.parzen import Parzen
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
@@ -80,6 +81,7 @@ __all__ = [
     "Occlusion",
     "Part",
     "PartMean",
+    "Parzen",
     "Pick",
     "PickLime",
     "Quantiles",
