@@ -50,10 +50,13 @@ def faithfulness(effects: Floats, kept: Bools, outputs: Floats) -> float:
 
 
 def infidelity(effects: Floats, kept: Bools, outputs: Floats) -> float:
-    """Yeh et al. 2019, Definition 2.1, after the best scaling, over the mean square of the change."""
+    """Yeh et al. 2019, Definition 2.1, after the best scaling, over the mean square of the change.
+
+    The best scale is not negative: weights with the wrong signs foretell nothing.
+    """
     said, seen = ~kept[1:] @ effects, _drops(outputs)
-    size = float(said @ said)
-    return 1.0 if size == 0 else max(float(1 - (said @ seen) ** 2 / (size * float(seen @ seen))), 0.0)
+    size, both = float(said @ said), max(float(said @ seen), 0.0)
+    return 1.0 if size == 0 else max(float(1 - both**2 / (size * float(seen @ seen))), 0.0)
 
 
 def _drops(outputs: Floats) -> Floats:
