@@ -16,9 +16,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import veridical as vd
+from veridical.attribute import METHODS
 from veridical.evaluate import METRICS
 from veridical.masks import Gaussian
 from veridical.records import Part, Sample
+from veridical.toys import Game
 
 DRAWS = np.random.default_rng(0)
 X = DRAWS.normal(size=(200, 4))
@@ -117,7 +119,7 @@ def test_parts_are_taken_away_in_one_batch() -> None:
 
     names = [m.name for m in METRICS.values() if m.family == "removal"]
     once = quick(*names, predict=counted, X=X[:2], methods=vd.RandomParts())
-    assert len(sizes) <= 1 + 2 * 2  # the instances, and for each what the method asks and what the metrics do
+    assert len(sizes) == 2 * 3  # for each instance: itself, what the method asks, and what all metrics do
     assert once.n_calls >= sum(sizes)
 
 
@@ -306,7 +308,7 @@ class Toggled:
         return tuple(p.name for p in self.parts)
 
     def draw(self, kernel: Any, seed: Any, start: int, stop: int) -> Sample:
-        return vd.toys.Game()(len(self.x)).draw(kernel, seed, start, stop)
+        return Game()(len(self.x)).draw(kernel, seed, start, stop)
 
     def enumerate(self, kernel: Any, limit: int) -> None:
         return None
@@ -438,6 +440,46 @@ def test_every_modality(kind: str) -> None:
     for null in ("random", "constant"):
         if truth is not None:
             assert report.score("mass", "Occlusion").mean > report.score("mass", null).mean
+
+
+def test_pictures_of_unequal_size_reach_the_model_as_arrays() -> None:
+    def mean_of(x: np.ndarray) -> np.ndarray:
+        assert x.ndim == 4
+        return x.mean(axis=(1, 2, 3))
+
+    report = vd.evaluate(mean_of, vd.Grid(2, 2), [PICTURES[0], PICTURES[1][:12]], methods=vd.Occlusion())
+    assert report.score("deletion", "Occlusion").n == 2
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_can_be_evaluated(name: str) -> None:
+    report = quick("deletion", "seeds", "nearby_ranks", "size", methods=METHODS[name](), X=X[:3])
+    assert all(report.score(m.name, report.methods[0]).n == 3 for m in report.metrics), report.scores
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Random weights of a kind of its own."""
+
+    tag: int
+
+    def __call__(self, model: Any, representation: Any, targets: Any, seed: Any) -> Any:
+        made = vd.Occlusion()(model, representation, targets, seed)
+        key = (*seed.spawn_key, self.tag)
+        draws = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=key))
+        return tuple(replace(e, weights=draws.exponential(size=len(e.weights))) for e in made)
+
+
+def test_methods_that_are_alike_are_hardly_ever_told_apart() -> None:
+    """40 reports on two methods that guess, three metrics each."""
+    names = ("deletion", "faithfulness_correlation", "entropy")
+    methods, claims = {"one": Guess(1), "other": Guess(2)}, 0
+    for i in range(40):
+        report = vd.evaluate(
+            lambda m: np.asarray(m) @ np.arange(6.0), Game(), [6] * 12, methods=methods, metrics=names, rng=i
+        )
+        claims += sum(c.p < 0.05 for c in report.comparisons if (c.first, c.second) == ("one", "other"))
+    assert claims <= 10  # of 120, for which 1 in 20 would be 6, and adjusted for seven pairs about 1
 
 
 def test_the_table_is_not_changed() -> None:

@@ -166,5 +166,12 @@ class Scene:
         return nearby(self.x, self.represent, self.representation, self.child(4), NEARBY)
 
 
+def own_input(representation: Representation, seed: Seed) -> Any:
+    """A batch of inputs as the model takes them, of which the first is the instance itself."""
+    if isinstance(representation, Removable):
+        return representation.keeping(np.ones((1, len(representation.names)), bool), seed)
+    return representation.realize(representation.draw(representation.kernel, seed, 0, FRESH))
+
+
 def _key(wanted: Asked) -> tuple[Any, ...]:
     return wanted.kept.shape, wanted.kept.tobytes(), wanted.draws, wanted.key
