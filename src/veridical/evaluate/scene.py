@@ -11,6 +11,7 @@ import pandas as pd
 
 from veridical.attribute.ask import Model, Target, n_rows
 from veridical.attribute.neighborhood import private
+from veridical.attribute.question import is_flat
 from veridical.attribute.removal import Removal, removable
 from veridical.evaluate.nearby import nearby
 from veridical.records import (
@@ -107,7 +108,7 @@ class Scene:
     def spread(self) -> tuple[float, float]:
         """The output without any part, and the range of outputs over random masks, the whole instance included."""
         outputs = self.without(self.some())
-        return float(outputs[0]), float(np.ptp(outputs))
+        return float(outputs[0]), 0.0 if is_flat(outputs) else float(np.ptp(outputs))
 
     def neighbors(self) -> list[Representation]:
         """Instances close to this one."""
