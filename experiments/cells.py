@@ -20,6 +20,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 import veridical
+from bar import Bar
 
 FOLDER = Path(__file__).parent / "results"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")
@@ -75,16 +76,22 @@ def work(
     jobs: int = 1,
     limit: int = 0,
     show: Callable[[Cell], str] = str,
+    cost: Callable[[Cell], float] = lambda _: 1.0,
 ) -> None:
-    """Measure the wanted cells; one that fails is kept with its error, and the others go on."""
+    """Measure the wanted cells; one that fails is kept with its error, and the others go on.
+
+    ``cost`` says how long a cell takes beside the others, where they differ much: the time left is told by it.
+    """
     left = [cell for cell in wanted if not (resume and results.has(cell))]
     if len(left) < len(wanted):
         print(f"{len(wanted) - len(left)} of {len(wanted)} are there already")
     asked = (delayed(attempt)(cell, measure, limit) for cell in left)
-    for i, cell in enumerate(Parallel(n_jobs=jobs, return_as="generator_unordered")(asked), 1):
-        results.put(cell)
-        told = cell["error"] if "error" in cell else show(cell)
-        print(f"[{i}/{len(left)}] {' '.join(map(str, results.key_of(cell)))}: {told}", flush=True)
+    with Bar(len(left), sum(map(cost, left))) as bar:
+        for i, cell in enumerate(Parallel(n_jobs=jobs, return_as="generator_unordered")(asked), 1):
+            results.put(cell)
+            told = cell["error"] if "error" in cell else show(cell)
+            key = " ".join(map(str, results.key_of(cell)))
+            bar.step(f"[{i}/{len(left)}] {key}: {told}", cost(cell))
 
 
 def attempt(cell: Cell, measure: Callable[[Cell], Mapping[str, Any]], limit: int = 0) -> Cell:

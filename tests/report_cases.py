@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -32,8 +33,8 @@ def score(metric: str, method: str, values: Sequence[float], null: bool = False,
     """The mean and a normal interval, as far as the values give them."""
     array = np.array(values, dtype=float)
     known = array[np.isfinite(array)]
-    mean = float(known.mean()) if known.size else np.nan
-    half = 1.96 * float(known.std(ddof=1)) / np.sqrt(known.size) if known.size > 1 else np.nan
+    mean = float(known.mean()) if known.size else math.nan
+    half = 1.96 * float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else math.nan
     return Score(metric, method, array, mean, mean - half, mean + half, int(known.size), null, reason)
 
 
@@ -128,7 +129,7 @@ def single() -> Report:
 
 def strangers(names: Sequence[str] = made.HOSTILE) -> Report:
     """Every text that a stranger may choose is an attack or a nuisance."""
-    unique = [f"{name}{i}" for i, name in enumerate(names)]
+    unique = [f"{name[:5000]}{i}" for i, name in enumerate(names)]
     metrics = [
         Metric(name, unmeasured, ("higher", "lower")[i % 2], names[0], name) for i, name in enumerate(unique)
     ]

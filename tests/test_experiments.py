@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from argparse import Namespace
@@ -17,11 +18,13 @@ import veridical as vd
 EXPERIMENTS = str(Path(__file__).parents[1] / "experiments")
 sys.path.insert(0, EXPERIMENTS)  # for these imports alone
 try:
+    import bar
     import cells
     import fidelity
     import gime_tables
     import gime_toy
     import report
+    import sections.gime_tables
     import sets
     import sp_lime_scale
     import summary
@@ -196,6 +199,58 @@ def test_cells_resume_and_keep_errors(tmp_path, capsys):
         cells.Results(path, "other", ["split"])
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_bar_tells_the_time_left_by_cost(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(bar.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(bar.sys, "stderr", screen := Terminal())
+    monkeypatch.setattr(bar, "TICK", 3600.0)
+    with bar.Bar(3, 10.0) as shown:
+        now[0] = 60.0
+        shown.step("first", 1.0)
+        assert shown.left() == 540
+        now[0] = 100.0
+        assert shown.left() == 500
+        shown.step("second", 1.0)
+        assert "2/3 (20%), 6:40 left" in shown.text()
+        shown.step("third", 8.0)
+    assert capsys.readouterr().out.splitlines() == ["first (9:00 left)", "second (6:40 left)", "third"]
+    assert "░ 1/3 (10%), 9:00 left" in screen.getvalue()
+    assert screen.getvalue().endswith("\r\x1b[K")
+    assert bar.clock(3725) == "1:02:05"
+
+
+def test_where_nobody_watches_there_is_no_bar(monkeypatch, capsys):
+    monkeypatch.setattr(bar.sys, "stderr", screen := io.StringIO())
+    with bar.Bar(1, 1.0) as shown:
+        shown.step("only", 1.0)
+    assert screen.getvalue() == ""
+    assert capsys.readouterr().out == "only\n"
+
+
+def test_figures_have_the_name_of_their_file(tmp_path, monkeypatch):
+    for name in ("husky.svg", "husky-fresh.svg", "husky-fresh-more.svg", "huskyish.svg"):
+        (tmp_path / name).touch()
+    names = ["husky", "husky-fresh"]
+    assert report.links("husky", names, tmp_path) == "\n\n![husky](results/husky.svg)"
+    assert "husky-fresh-more.svg" in report.links("husky-fresh", names, tmp_path)
+    fake = SimpleNamespace(figures=lambda cells, folder: (folder / "trust-b.svg").write_text(str(len(cells))))
+    monkeypatch.setattr(report, "import_module", lambda name: fake)
+    report.draw("trust-fresh", {"experiment": "trust", "cells": [{"a": 1}, {"error": "no"}]}, tmp_path)
+    assert (tmp_path / "trust-fresh-b.svg").read_text() == "1"
+
+
+def test_every_file_of_results_has_its_section():
+    readme = report.README.read_text(encoding="utf-8")
+    for path in sorted(cells.FOLDER.glob("*.json")):
+        assert json.loads(path.read_text(encoding="utf-8"))["experiment"] in report.SECTIONS
+        assert f"<!-- {path.stem} -->" in readme
+
+
 def test_a_cell_that_takes_too_long_is_given_up():
     import time
 
@@ -240,7 +295,7 @@ def test_a_run_from_a_file_to_the_tables(tmp_path, monkeypatch):
     assert [cell["split"] for cell in record["cells"]] == [0, 1]
     assert str(tmp_path) not in record["commands"][0]
     ours = [{**cell, "method": "mixture", "rmse": cell["rmse"] / 2} for cell in record["cells"]]
-    shown = report.gime_tables({**record, "cells": [*record["cells"], *ours]})
+    shown = sections.gime_tables.tables([*record["cells"], *ours])
     assert "| gime " in shown
     assert "Wine: times GIME's | ≤ 0.92 | 0.500 | yes" in " ".join(shown.split())
 

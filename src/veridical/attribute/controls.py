@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from veridical.attribute.least_squares import SHRINK, Folds, Problem, tiny, total_of
+from veridical.attribute.leaves import tree_column
 from veridical.attribute.moments import PRODUCTS, MaskLaw
 from veridical.records import Floats
 
@@ -30,11 +31,16 @@ def heavy_tailed(problem: Problem, gram: Floats, moment: Floats) -> bool:
     return bool(len(rest) * (squares @ squares) >= HEAVY_TAILS * squares.sum() ** 2)
 
 
-def with_controls(problem: Problem, folds: Folds) -> tuple[Problem, Floats, Floats]:
-    """The problem with the control variates of its law, and its Gram matrix and moment with them."""
+def with_controls(problem: Problem, folds: Folds, trees: bool = False) -> tuple[Problem, Floats, Floats]:
+    """The problem with the control variates of its law, and its Gram matrix and moment with them.
+
+    With ``trees``, masks get one more, which has to be learned.
+    """
     if problem.design.sizes is None:
         return _extended(problem, folds, index_columns(problem, folds))
     columns = size_columns(problem, folds)
+    if trees:
+        columns = np.hstack([columns, tree_column(problem)])
     found, gram, moment = _extended(problem, folds, columns)
     n, d = problem.Z.shape
     if n >= MANY * d:

@@ -200,7 +200,8 @@ class Lime:
         return self.surrogate(near, y, *selection), probability
 
     def _plain(self) -> bool:
-        return self.n_features is None and self.surrogate == Linear()
+        """All parts are fitted by least squares."""
+        return self.n_features is None and self.surrogate in (Linear(), Linear(trees=True))
 
     def _answer(self, near: Neighborhood, asked: Outputs, fit: Fit, probability: float) -> Answer:
         """A fit with its evidence."""

@@ -10,7 +10,7 @@ import numpy as np
 from veridical.attribute.choose import Indices, Selector
 from veridical.attribute.controls import heavy_tailed, with_controls
 from veridical.attribute.least_squares import LEAST, SHRINK, Problem, Solved, total_of
-from veridical.errors import check_positive
+from veridical.errors import InputError, check_positive
 from veridical.records import Bools, Fit, Floats, Neighborhood
 
 
@@ -20,15 +20,20 @@ class Linear:
 
     ``ridge`` is added to the diagonal of the weighted Gram matrix, so it is relative to the sum of
     proximities, as in the lime package. ``offset`` fixes the intercept to a function of (outputs, weights)
-    instead of fitting it, as in the paper.
+    instead of fitting it, as in the paper. With ``trees``, where parts are kept or taken away, what a sum leaves
+    over is learned from other samples by a tree, whose own share of the weights is known: smaller errors from as
+    many calls, for some milliseconds more. It pays where the model is slow, or full of thresholds.
     """
 
     ridge: float = 0.0
     offset: Callable[[Floats, Floats], float] | None = None
+    trees: bool = False
 
     def __post_init__(self) -> None:
         if self.ridge != 0:
             check_positive("ridge, unless it is 0,", self.ridge)
+        if not isinstance(self.trees, bool):
+            raise InputError(f"trees is True or False, not {self.trees!r}")
 
     def __call__(
         self, near: Neighborhood, outputs: Floats, select: Selector | None = None, k: int | None = None
@@ -50,7 +55,7 @@ class Linear:
             problem = replace(problem, Z=Z[:, keep], center=center[keep], scaled=None)
             gram, moment = gram[np.ix_(keep, keep)], moment[keep]
         elif len(folds) > 1 and not heavy_tailed(problem, gram, moment):
-            problem, gram, moment = with_controls(problem, folds)
+            problem, gram, moment = with_controls(problem, folds, self.trees)
         tiny = 0.0 if near.design.exact else 1e-10  # relative to each part's own spread, however small
         penalty = tiny * np.diag(gram)
         penalty[: len(keep)] += self.ridge

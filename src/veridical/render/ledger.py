@@ -16,6 +16,7 @@ MOST_NOTES = 12
 MOST_PAIRS = 60  # differences drawn of one family
 NULLS = "Null rows: what explanations that know nothing of the model get"
 PAIRS = ("Metric", "First", "Second", "First − second", "95 % interval", "p, adjusted")
+SPACE = escape(" ")  # so that what is copied or read aloud is not one word
 
 Scale: TypeAlias = tuple[Span, float]  # of a column: its ends, and where the best null row is
 
@@ -94,7 +95,7 @@ def _box(label: str, inner: Markup) -> Markup:
 def _head(c: Column) -> Markup:
     arrow = {"role": "img", "aria-label": f"{plain(c.metric.better, 20)} is better"}
     shown = tag("span", arrow, escape(c.arrow)) if c.arrow else NONE
-    return tag("th", {"scope": "col"}, tag("bdi", {}, escape(c.metric.name, 60)), escape(" "), shown)
+    return tag("th", {"scope": "col"}, tag("bdi", {}, escape(c.metric.name, 60)), SPACE, shown)
 
 
 def _row(sheet: Sheet, i: int, scales: Sequence[Scale]) -> Markup:
@@ -110,7 +111,8 @@ def _cell(c: Column, cell: Cell, scale: Scale) -> Markup:
     foot = [tag("sup", {}, escape(cell.note))] if cell.note else []
     ends = interval_words(c, cell.score.low, cell.score.high) if cell.ranged else ""
     drawn = _dot(cell, scale) if cell.known and not cell.score.null else NONE
-    return tag("td", {}, shown, tag("i", {}, *_marks(cell), *foot), tag("small", {}, escape(ends)), drawn)
+    marks = tag("i", {}, *_marks(cell), *foot)
+    return tag("td", {}, shown, SPACE, marks, SPACE, tag("small", {}, escape(ends)), drawn)
 
 
 def interval_words(c: Column, low: float, high: float) -> str:

@@ -201,19 +201,19 @@ white-space:nowrap;overflow-wrap:normal}
 vertical-align:bottom}
 .vd .vd-scores thead th{vertical-align:bottom;opacity:1;font-size:.86em;font-weight:600;padding-bottom:.45em}
 .vd .vd-scores td{min-width:8.8em;line-height:1.3}
-.vd .vd-scores td>i{display:inline-block;width:2.4em;margin-right:-2.4em;padding-left:.25em;text-align:left;
+.vd .vd-scores td>i{display:inline-block;width:2.4em;margin-right:-2.4em;text-align:left;
 font-style:normal;font-size:.82em}
 .vd .vd-scores strong{font-weight:750}
 .vd .vd-scores sup,.vd .vd-foots sup{font-size:.78em;line-height:0}
-.vd .vd-scores small{display:block;font-size:.8em;opacity:.85}
+.vd .vd-scores small{display:block;padding-right:.33em;font-size:.8em;opacity:.85}
 .vd .vd-scores svg{height:9px;margin-top:.15em}
 .vd .vd-dot{stroke:var(--vd-up);stroke-width:6.5;stroke-linecap:round;fill:none}
 .vd .vd-scores .vd-whisk{stroke-width:1.6;stroke-opacity:.75}
 .vd .vd-best-null{stroke:currentColor;stroke-opacity:.4;stroke-width:1}
-.vd .vd-null{font-size:.93em}
 .vd .vd-null td,.vd .vd-null th>*{opacity:.75}
 .vd .vd-null small{opacity:1}
 .vd .vd-scores .vd-over th{padding-top:.7em;font-size:.88em;white-space:nowrap}
+.vd .vd-over span{display:inline-block;position:sticky;left:0}
 .vd .vd-scores .vd-name{text-align:left}
 .vd .vd-pairs td{min-width:0;padding-right:.7em;padding-top:.4em}
 .vd .vd-pairs th{padding-right:.7em}

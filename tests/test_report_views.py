@@ -1,0 +1,529 @@
+"""Reports: their pictures say what the records say, every reason is shown, and what is saved is what is loaded."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import fields, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import explanations as made
+import report_cases as cases
+import veridical as vd
+from veridical.errors import InputError
+from veridical.evaluate.records import Comparison, Metric, Report, Score
+from veridical.render import html, terminal
+from veridical.render.ledger import MOST_NOTES, MOST_PAIRS
+from veridical.render.reports import best_of, note_of, p_words, sheets_of
+from veridical.serialize import load, save
+
+TAGS = {
+    "html", "head", "meta", "title", "style", "body", "main", "header", "footer", "section", "h1", "h2", "h3",
+    "h4", "div", "p", "span", "b", "bdi", "i", "strong", "small", "sup", "table", "thead", "tbody", "tr", "th",
+    "td", "svg", "path", "dl", "dt", "dd", "ul", "li", "details", "summary",
+}  # fmt: skip
+CASES = (
+    cases.plain, cases.lone, cases.wide, cases.reasons, cases.nothing, cases.single, cases.strangers,
+    cases.extreme, cases.empty,
+)  # fmt: skip
+
+
+class Reader(HTMLParser):
+    """What a browser would see, and every table as rows of texts; unbalanced markup is an error."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[str] = []
+        self.tables: list[list[list[str]]] = []
+        self.feed(markup)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in {"meta", "col"}:
+            self.open.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in {"td", "th"}:
+            self.tables[-1][-1].append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.texts.append(data)
+        if "td" in self.open or "th" in self.open:
+            self.tables[-1][-1][-1] += data
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    def all(self, tag: str, kind: str = "") -> list[dict[str, str]]:
+        return [known for name, known in self.found if name == tag and kind in known.get("class", "")]
+
+
+def seen(report: Report) -> Reader:
+    return Reader(html.fragment(report))
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def exact(value: Any) -> Any:
+    """A value that is equal only where type, dtype and bits are; of a metric, all but its function."""
+    if isinstance(value, Metric):
+        return [getattr(value, f.name) for f in fields(value) if f.name != "measure"]
+    if isinstance(value, (Report, Score, Comparison)):
+        return type(value), [exact(getattr(value, f.name)) for f in fields(value)]
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, [exact(v) for v in value.ravel().tolist()]
+    if isinstance(value, (tuple, list)):
+        return type(value), [exact(v) for v in value]
+    if hasattr(value, "items"):
+        return [(k, exact(v)) for k, v in value.items()]
+    return type(value), value.hex() if isinstance(value, float) else repr(value)
+
+
+# ---- what holds for every picture
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_markup_is_ours_alone(case: Any) -> None:
+    r = case()
+    for markup in (html.fragment(r), html.page(made.HOSTILE[0], [(made.HOSTILE[1], r), ("", made.mushroom())])):
+        page = Reader(markup)
+        assert set(page.tags) <= TAGS | {"colgroup", "col", "rect"}
+        names = [name for _, known in page.found for name in known]
+        assert not [name for name in names if name.startswith("on") or name in {"src", "href"}]
+        assert not re.search(r"url\(|@import|https?:|javascript:", markup)
+        assert not [c for c in markup if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
+        assert not re.search(r"\b(None|nan|inf)\b", page.text)
+        assert len(markup) < 600_000
+    assert r._repr_html_() == html.fragment(r)
+    assert set(seen(r).tags) <= TAGS
+
+
+def test_the_reader_sees_an_attack() -> None:
+    assert not set(Reader("<div><script>alert(1)</script></div>").tags) <= TAGS
+    with pytest.raises(AssertionError):
+        Reader("<div></p></div>")
+
+
+def test_hostile_names_are_shown_as_text() -> None:
+    page = seen(cases.strangers())
+    for name in made.HOSTILE[:4]:
+        assert page.text.count(flat(name)) > 10
+    assert page.tags["script"] == 0
+
+
+@settings(max_examples=15, deadline=None)
+@given(names=st.lists(st.text(min_size=1, max_size=30), min_size=2, max_size=4))
+def test_any_text_is_harmless(names: list[str]) -> None:
+    r = cases.strangers(names)
+    assert set(seen(r).tags) <= TAGS
+    assert not [c for c in repr(r) if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
+    assert max(map(terminal.cells, repr(r).splitlines())) <= 80
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_terminal_is_80_columns_wide(case: Any) -> None:
+    text = repr(case())
+    assert max(map(terminal.cells, text.splitlines())) <= 80
+    assert not [c for c in text if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
+    assert not re.search(r"\b(None|nan|inf)\b", text)
+    assert len(text) < 60_000
+
+
+def test_pages_are_light_and_dark_and_fragments_take_their_ink_from_around_them() -> None:
+    markup = html.page("t", [("", cases.plain())])
+    assert "prefers-color-scheme:dark" in markup
+    style = re.search(r"<style>(.*?)</style>", html.fragment(cases.plain()), re.S)[1]
+    assert html.REPORT_STYLE in style
+    assert not re.search(r"#[0-9a-f]{3,6}", html.REPORT_STYLE)
+    assert "vd-scores{" not in html.fragment(made.mushroom())
+
+
+def test_wide_tables_scroll_in_a_box_that_the_keyboard_reaches() -> None:
+    page = seen(cases.wide())
+    boxes = page.all("div", "vd-box")
+    assert len(boxes) == page.tags["table"] == 6  # scores and differences of three families
+    assert all(box["role"] == "region" and box["tabindex"] == "0" and box["aria-label"] for box in boxes)
+    assert "overflow-x:auto" in html.REPORT_STYLE
+
+
+def test_no_drawing_says_what_words_do_not() -> None:
+    page = seen(cases.plain())
+    assert all(known["aria-hidden"] == "true" for known in page.all("svg"))
+    signs = [known["aria-label"] for tag, known in page.found if known.get("role") == "img"]
+    assert {"higher is better", "lower is better", "among the best", "no better than a null row"} == set(signs)
+    for scope in ("col", "row", "rowgroup"):
+        assert [known for known in page.all("th") if known["scope"] == scope]
+
+
+# ---- what the tables say
+
+
+def test_a_table_a_family_with_methods_first_and_null_rows_below() -> None:
+    r = cases.plain()
+    sheets = sheets_of(r)
+    assert [s.family for s in sheets] == ["fidelity", "removal", "complexity"]
+    assert [[c.metric.name for c in s.columns] for s in sheets] == [
+        ["fidelity", "infidelity"], ["deletion", "insertion"], ["size"]
+    ]  # fmt: skip
+    page = seen(r)
+    scores = [page.tables[i] for i in (0, 2, 4)]
+    for table, sheet in zip(scores, sheets, strict=True):
+        names = [row[0] for row in table]
+        assert [n.strip() for n in names[1:5]] == list(r.methods)
+        assert names[5].startswith("Null rows")
+        assert [n.strip() for n in names[6:]] == list(r.nulls)
+        assert [h.strip() for h in table[0][1:]] == [f"{c.metric.name} {c.arrow}" for c in sheet.columns]
+    assert len(page.all("tbody", "vd-null")) == 3
+
+
+def test_cells_hold_mean_interval_and_mark() -> None:
+    page, lines = seen(cases.plain()), repr(cases.plain()).splitlines()
+    s = cases.plain().score("fidelity", "Lime")
+    row = next(row for row in page.tables[0] if row[0].strip() == "Lime")
+    assert flat(row[1]) == f"{s.mean:.3f} ★ {s.low:.3f} to {s.high:.3f}"
+    line = next(line for line in lines if line.startswith("  Lime "))
+    assert f"{s.mean:.3f}* [{s.low:.3f}, {s.high:.3f}]" in line
+    starts = {line.index("[") for line in lines if line.startswith(("  Lime ", "  random "))}
+    assert len(starts) == 1, "numbers stand below one another"
+
+
+def test_the_best_and_who_cannot_be_told_from_it_are_bold() -> None:
+    r = cases.plain()
+    assert best_of(r, "fidelity") == best_of(r, "deletion") == {"Lime", "KernelShap"}
+    page, text = seen(r), repr(r)
+    assert page.tags["strong"] - sum(bold_pairs(r)) == 2 * len(r.metrics)
+    for name in ("Lime", "KernelShap"):
+        assert all("*" in line for line in rows_of(text, name))
+    for name in ("Occlusion", "random"):
+        assert not any("*" in line for line in rows_of(text, name))
+    assert all("~" in line for line in rows_of(text, "RandomParts"))
+    assert not any("~" in line for line in rows_of(text, "Occlusion"))
+
+
+def rows_of(text: str, name: str) -> list[str]:
+    found = [line for line in text.splitlines() if line.startswith(f"  {name} ")]
+    assert found
+    return found
+
+
+def bold_pairs(r: Report) -> list[int]:
+    """Bold cells in the tables of differences."""
+    return [3 for c in r.comparisons if c.p < 0.05 and {c.first, c.second} <= set(r.methods)]
+
+
+def test_one_method_is_not_the_best_of_one() -> None:
+    page, text = seen(cases.lone()), repr(cases.lone())
+    assert page.tags["strong"] == 0
+    assert "*" not in text
+    assert "cannot be told from" not in page.text
+    assert page.tags["table"] == 2  # nothing to differ from
+
+
+def test_lower_is_better_where_the_metric_says_so() -> None:
+    r = cases.plain()
+    flipped = replace(r, metrics=tuple(replace(m, better="higher") for m in r.metrics))
+    assert best_of(flipped, "deletion") == {"RandomParts"}
+
+
+def test_sentences_stand_above_their_table() -> None:
+    r = cases.plain()
+    page, text = seen(r), flat(repr(r))
+    for sentence in r.sentences:
+        assert flat(sentence) in page.text.replace(" (", " (")
+        assert flat(sentence) in text
+    assert page.text.index(r.sentences[1]) < page.text.index("Null rows: ") < page.text.index(r.sentences[2])
+
+
+def test_what_metrics_measure_and_how_methods_differ_is_there() -> None:
+    r, page = cases.plain(), seen(cases.plain())
+    for m in r.metrics:
+        assert m.sentence in page.texts
+    pairs = page.tables[1]
+    assert pairs[0] == ["Metric", "First", "Second", "First − second", "95 % interval", "p, adjusted"]
+    assert len(pairs) == 1 + 2 * 6
+    row = next(row for row in pairs if row[0].strip() == "infidelity" and row[2].strip() == "Occlusion")
+    assert [flat(cell) for cell in row[1:]] == ["Lime", "Occlusion", "−0.300", "−0.320 to −0.280", "0.001"]
+    assert f"And {10 * 66 - MOST_PAIRS:,} more pairs, not drawn." in seen(cases.wide()).texts
+
+
+@pytest.mark.parametrize(("p", "words"), [(0.0, "< 0.001"), (0.0123, "0.012"), (1.0, "1.000"), (np.nan, "–")])
+def test_p_values_in_words(p: float, words: str) -> None:
+    assert p_words(p) == words
+
+
+# ---- what is not there, and why
+
+
+def test_every_reason_is_shown() -> None:
+    r = cases.reasons()
+    page, text = seen(r), flat(repr(r))
+    for words in (*cases.REASONS, "on 30 of 40 instances", "on 39 of 40 instances", "no reason was given"):
+        assert words in page.text
+        assert words in text
+    for sheet in sheets_of(r):
+        assert len(sheet.notes) == len(set(sheet.notes))
+        used = {cell.note for c in sheet.columns for cell in c.cells} - {0}
+        assert used == set(range(1, len(sheet.notes) + 1))
+    dashes = sum(flat(cell).startswith("–") for table in page.tables for row in table for cell in row[1:])
+    assert dashes == sum(not np.isfinite(s.mean) for s in r.scores) == 22
+
+
+def test_a_footnote_is_found_by_its_number() -> None:
+    r = cases.reasons()
+    page = seen(r)
+    table = next(t for t in page.tables if "deletion" in t[0][1])
+    cells = {row[0].strip(): flat(row[2]) for row in table[1:] if len(row) > 2}
+    assert cells["Lime"] == "– 2"
+    assert cells["Occlusion"].split(" ")[1] == "3"
+    notes = sheets_of(r)[1].notes
+    assert (notes[1], notes[2]) == (cases.REASONS[3], f"on 30 of 40 instances: {cases.REASONS[2]}")
+    assert re.search(r"^  Lime +- \(1\) +- +\(2\)$", repr(r), re.M)
+
+
+def test_without_any_number_there_is_no_winner() -> None:
+    r = cases.nothing()
+    page, text = seen(r), repr(r)
+    assert page.tags["strong"] == page.tags["svg"] == 0
+    assert "*" not in text
+    assert "★" not in page.text
+    assert text.count("(1) predict failed") == 3
+    assert page.text.count("predict failed") >= 3
+
+
+def test_one_instance_has_means_but_no_intervals_and_no_winner() -> None:
+    page, text = seen(cases.single()), repr(cases.single())
+    assert "on 1 instance" in text
+    assert "one instance: no interval" in page.text
+    assert "one instance: no interval" in text
+    assert "[" not in text
+    assert not re.search(r"\d[*~]", text)
+    assert page.tags["strong"] == 0
+    s = cases.single().scores[0]
+    assert note_of(replace(s, reason=""), 1) == "no interval"
+    assert note_of(cases.plain().scores[0], 40) == ""
+
+
+def test_no_metric_is_a_headline() -> None:
+    page, text = seen(cases.empty()), repr(cases.empty())
+    assert text.startswith("4 methods compared by 0 metrics on 40 instances")
+    assert page.tags["table"] == 0
+    assert len(cases.empty().to_frame()) == 0
+
+
+def test_long_numbers_are_short() -> None:
+    page = seen(cases.extreme())
+    assert "1.8e+308" in page.text
+    assert max(len(word) for table in page.tables for row in table for cell in row for word in cell.split()) < 40
+
+
+def test_notes_are_shown_and_counted() -> None:
+    r = replace(cases.plain(), notes=tuple(f"Note {i}." for i in range(20)))
+    page = seen(r)
+    assert f"And {20 - MOST_NOTES} more notes." in page.texts
+    assert all(f"note: Note {i}." in repr(r) for i in range(20))
+
+
+# ---- frames, files and figures
+
+
+def test_frames() -> None:
+    r = cases.plain()
+    frame = r.to_frame()
+    assert len(frame) == 5 * 10
+    lime = frame[(frame["metric"] == "deletion") & (frame["method"] == "Lime")].iloc[0]
+    s = r.score("deletion", "Lime")
+    assert (lime["mean"], lime["low"], lime["high"], lime["n"]) == (s.mean, s.low, s.high, 40)
+    assert (lime["family"], lime["better"], lime["null"], lime["reason"]) == ("removal", "lower", False, "")
+    ranks = frame[frame["metric"] == "deletion"].set_index("method")["rank"]
+    assert ranks[["Lime", "KernelShap", "Occlusion", "RandomParts"]].tolist() == [1, 1, 3, 4]
+    assert ranks[list(r.nulls)].isna().all()
+    assert frame["null"].sum() == 5 * 6
+    gone = cases.nothing().to_frame()
+    assert gone["rank"].isna().all()
+    assert set(gone["reason"]) == {"predict failed"}
+    assert list(cases.empty().to_frame().columns) == list(frame.columns)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".parquet"])
+@pytest.mark.parametrize("case", CASES)
+def test_reports_are_saved_exactly(case: Any, suffix: str, tmp_path: Path) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    r = case()
+    r.save(tmp_path / f"r{suffix}")
+    again = load(tmp_path / f"r{suffix}")
+    assert isinstance(again, Report)
+    assert exact(again) == exact(r)
+    assert html.fragment(again) == html.fragment(r)
+    assert not any(s.values.flags.writeable for s in again.scores)
+    assert exact(pickle.loads(pickle.dumps(again))) == exact(r)
+
+
+def test_json_is_strict_and_a_loaded_metric_does_not_measure(tmp_path: Path) -> None:
+    cases.extreme().save(tmp_path / "r.json")
+    json.loads((tmp_path / "r.json").read_text(), parse_constant=lambda word: pytest.fail(word))
+    again = load(tmp_path / "r.json")
+    with pytest.raises(InputError, match="cannot measure"):
+        again.metrics[0].measure(None, np.random.default_rng())
+
+
+def test_the_comparison_itself_can_fail() -> None:
+    r = cases.plain()
+    first, c = r.scores[0], r.comparisons[0]
+    for changed in (
+        replace(r, scores=(replace(first, mean=np.nextafter(first.mean, 1)), *r.scores[1:])),
+        replace(r, scores=(replace(first, values=np.nextafter(first.values, 1)), *r.scores[1:])),
+        replace(r, comparisons=(replace(c, p=np.nextafter(c.p, 1)), *r.comparisons[1:])),
+        replace(r, metrics=(replace(r.metrics[0], sentence="?"), *r.metrics[1:])),
+        replace(r, recipe={}),
+        replace(r, title="?"),
+    ):
+        assert exact(changed) != exact(r)
+    assert exact(cases.plain()) == exact(r)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("title", 1), ("metrics", []), ("metrics", [["a", "sideways", "b", "c"]]), ("methods", ["Lime"]),
+     ("nulls", [1]), ("scores", []), ("scores", None), ("n_instances", 39), ("comparisons", [[1]]),
+     ("notes", [{}])],
+)  # fmt: skip
+def test_a_damaged_report_is_refused(field: str, value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    save(cases.plain(), path)
+    document = json.loads(path.read_text())
+    document["items"][0][field] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError):
+        load(path)
+
+
+def test_tables_can_be_read_by_anything(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    r = cases.reasons()
+    r.save(tmp_path / "r.csv")
+    r.save(tmp_path / "r.parquet")
+    frame = r.to_frame()
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "r.parquet"), frame)
+    again = pd.read_csv(tmp_path / "r.csv", keep_default_na=True).fillna({"reason": ""})
+    np.testing.assert_array_equal(again["mean"], frame["mean"])
+    assert again["reason"].tolist() == frame["reason"].tolist()
+    with pytest.raises(InputError, match=r"must end in \.json, \.parquet"):
+        load(tmp_path / "r.csv")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_texts_that_are_not_unicode_are_refused(suffix: str, tmp_path: Path) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    r = cases.plain()
+    broken = replace(r, scores=(replace(r.scores[0], reason="lone \ud800"), *r.scores[1:]))
+    with pytest.raises(InputError, match=r"not valid Unicode: save as \.json"):
+        broken.save(tmp_path / f"r{suffix}")
+    assert not list(tmp_path.iterdir())
+    broken.save(tmp_path / "r.json")
+    assert exact(load(tmp_path / "r.json")) == exact(broken)
+
+
+def test_pages_are_saved_and_other_suffixes_refused(tmp_path: Path) -> None:
+    cases.plain().save(tmp_path / "r.html")
+    markup = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert markup.startswith("<!DOCTYPE html>")
+    assert html.fragment(cases.plain()).split("</style>")[1].removesuffix("</div>") in markup
+    with pytest.raises(
+        InputError, match=r"cannot save report as 'r\.txt': the name must end in \.json, \.parquet"
+    ):
+        cases.plain().save(tmp_path / "r.txt")
+
+
+def test_a_page_takes_reports_among_other_records() -> None:
+    page = Reader(html.page("t", [("One", cases.plain()), ("Two", vd.pick(made.many(20), 3))]))
+    assert {"One", "Two"} <= set(page.texts)
+
+
+@pytest.fixture
+def pyplot() -> Any:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    yield pyplot
+    pyplot.close("all")
+
+
+def test_a_panel_a_metric(pyplot: Any) -> None:
+    r = cases.plain()
+    ax = r.plot()
+    panels = ax.child_axes
+    assert [p.get_title(loc="left") for p in panels] == [
+        "fidelity ↑", "infidelity ↓", "deletion ↓", "insertion ↑", "size ↓"
+    ]  # fmt: skip
+    names = [label.get_text() for label in panels[0].get_yticklabels()]
+    assert names == [*r.methods, "random", "constant"]
+    points = {
+        (float(line.get_xdata()[0]), line.get_ydata()[0]) for line in panels[0].lines if len(line.get_xdata()) == 1
+    }
+    assert (r.score("fidelity", "Occlusion").mean, 2) in points
+    assert (r.score("fidelity", "shuffled Occlusion").mean, 2) in points
+    assert (r.score("fidelity", "constant").mean, 5) in points
+    whiskers = [line for line in panels[0].lines if len(line.get_xdata()) == 2]
+    assert len(whiskers) == 10
+    filled = [
+        line for line in panels[0].lines if line.get_marker() == "o" and line.get_markerfacecolor() == "#2f7fc1"
+    ]
+    assert len(filled) == 2
+    _, mine = pyplot.subplots()
+    assert r.plot(mine) is mine
+    assert len(mine.child_axes) == 5
+
+
+@pytest.mark.parametrize(
+    "case",
+    [cases.plain, cases.lone, cases.wide, cases.reasons, cases.nothing, cases.single, cases.extreme, cases.empty],
+)
+def test_figures_are_drawn(case: Any, tmp_path: Path, pyplot: Any) -> None:
+    case().save(tmp_path / "r.svg")
+    assert "<svg" in (tmp_path / "r.svg").read_text(encoding="utf-8")
+    assert not pyplot.get_fignums()
+
+
+def test_figures_say_what_they_do_not_show(pyplot: Any) -> None:
+    ax = cases.reasons().plot()
+    assert len(ax.child_axes) == 3
+    said = " ".join(text.get_text() for text in ax.texts)
+    for words in ("fidelity is not drawn", cases.REASONS[0], "deletion is not drawn"):
+        assert words in flat(said)
+    assert "No metric has a number" in cases.nothing().plot().texts[0].get_text()
+
+
+def test_hostile_names_are_taken_literally_by_figures(tmp_path: Path, pyplot: Any) -> None:
+    r = cases.strangers([name for name in made.HOSTILE if name.isascii()])
+    for suffix in (".png", ".pdf", ".svg"):
+        r.save(tmp_path / f"r{suffix}")
