@@ -44,8 +44,13 @@ def dots(report: Report, ax: Axes | None = None) -> Axes:
         panel = ax.inset_axes(box)
         _frame(panel, column, rows, named=i % across == 0)
         _draw(panel, column, rows, own)
-    said = f"{literal(report.title, 80)}: {headline(report)}" if report.title else headline(report)
-    ax.set_title(textwrap.fill(said, 44 * across), loc="left", fontsize="medium", weight="bold", pad=24)
+    ax.set_title(
+        textwrap.fill(literal(headline(report), 160), 44 * across),
+        loc="left",
+        fontsize="medium",
+        weight="bold",
+        pad=24,
+    )
     _caption(ax, _words(columns, known, shown), 44 * across)
     return ax
 

@@ -70,9 +70,9 @@ def sheets_of(report: Report) -> list[Sheet]:
 
 
 def headline(r: Report) -> str:
-    """What was compared on what."""
-    compared = (count(len(r.methods), "method"), count(len(r.metrics), "metric"))
-    return f"{compared[0]} compared by {compared[1]} on {count(r.n_instances, 'instance')}"
+    """What is compared, and how."""
+    title = plain(r.title, 200) or f"{count(len(r.methods), 'method')} on {count(r.n_instances, 'instance')}"
+    return f"{title}, by {count(len(r.metrics), 'metric')}, beside {count(len(r.nulls), 'null row')}"
 
 
 def note_of(score: Score, n_instances: int) -> str:
@@ -135,7 +135,7 @@ def p_words(p: float) -> str:
 def report_picture(report: Report, width: int = 80) -> str:
     """Every family as a table, with what its numbers say above it."""
     r, wide = report, max(width, 50)
-    lines = [plain(r.title, 200), headline(r)] if r.title else [headline(r)]
+    lines = [headline(r)]
     sheets = sheets_of(r)
     for sheet in sheets:
         lines += ["", f"── {plain(sheet.family, 60)} ──", *(plain(s, 600) for s in sheet.sentences)]
