@@ -6,8 +6,7 @@ import numpy as np
 
 from veridical.errors import InputError
 from veridical.evaluate.records import Metric, Trial
-from veridical.evaluate.scene import Scene
-from veridical.evaluate.taken import Taking, scene_of
+from veridical.evaluate.taken import Taking, numbers_of, scene_of, slopes_of
 from veridical.evaluate.weights import correlation
 from veridical.records import Bools, Floats
 
@@ -17,16 +16,14 @@ SHARE = 0.25  # of the parts, that each of them takes where their number is fixe
 
 def fidelity(trial: Trial, rng: np.random.Generator) -> float:
     """Weighted R² of intercept and weights (Ribeiro et al. 2016, Equation 1, as a share of the variance)."""
-    designs, y, w = _moving(scene_of(trial))
-    said = trial.explanation.intercept + designs @ trial.explanation.weights
-    rest, mean = w @ (y - said) ** 2, w @ y / w.sum()
+    said, y, w = _nearby(trial)
+    rest, mean = w @ (y - trial.explanation.intercept - said) ** 2, w @ y / w.sum()
     return float(1 - rest / (w @ (y - mean) ** 2))
 
 
 def correlation_nearby(trial: Trial, rng: np.random.Generator) -> float:
     """The same without regard to scale: weighted correlation of the explanation's sum with the output."""
-    designs, y, w = _moving(scene_of(trial))
-    return correlation(designs @ trial.explanation.weights, y, w)
+    return correlation(*_nearby(trial))
 
 
 def without_some(effects: Floats, rng: np.random.Generator) -> Bools:
@@ -67,11 +64,14 @@ def _drops(outputs: Floats) -> Floats:
     return np.asarray(drops)
 
 
-def _moving(scene: Scene) -> tuple[Floats, Floats, Floats]:
-    designs, y, w = scene.fresh()
+def _nearby(trial: Trial) -> tuple[Floats, Floats, Floats]:
+    """What the weights add up to on fresh samples, the output there, and how much each counts, (n,) each."""
+    designs, y, w = scene_of(trial).fresh()
     if np.ptp(y[w > 0]) <= 1e-12 * np.abs(y).max():
         raise InputError("the output does not change near this instance")
-    return designs, y, w
+    if (numbers_of(trial.explanation) & ~slopes_of(trial.explanation)).any():
+        raise InputError("the weights say what taking a number away does, and samples change numbers by degrees")
+    return designs @ trial.explanation.weights, y, w
 
 
 FIDELITY = (

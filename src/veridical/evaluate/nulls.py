@@ -20,6 +20,7 @@ class Null:
 
     explain: Any  # of the method: (representation, seed, model) to its explanation
     change: Callable[[Floats, np.random.Generator], Floats]
+    at: Floats | None = None  # (d,) the instance's own design, where its parts are numbers
 
     def __call__(self, representation: Representation, seed: Seed, model: Any = None) -> Explanation:
         """The method's explanation, its weights changed; other seeds, and other models, change them otherwise."""
@@ -27,8 +28,8 @@ class Null:
         key = (*seed.spawn_key, PURPOSE, int(model is not None))
         rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=key))
         weights = self.change(own.weights, rng)
-        gap = own.local_prediction - own.intercept - float(weights.sum())
-        return replace(own, weights=weights, intercept=own.intercept + gap)
+        added = weights.sum() if self.at is None or len(self.at) != len(weights) else weights @ self.at
+        return replace(own, weights=weights, intercept=own.local_prediction - float(added))
 
 
 def random_weights(weights: Floats, rng: np.random.Generator) -> Floats:

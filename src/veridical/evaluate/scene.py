@@ -10,18 +10,16 @@ import numpy as np
 import pandas as pd
 
 from veridical.attribute.ask import Model, Target, n_rows
-from veridical.attribute.neighborhood import asking
-from veridical.errors import InputError
+from veridical.attribute.neighborhood import private
+from veridical.attribute.removal import Removal, removable
 from veridical.evaluate.nearby import nearby
 from veridical.records import (
     Bools,
-    Design,
     Floats,
     Neighborhood,
     Removable,
     Representation,
     Representer,
-    Sample,
     Seed,
 )
 
@@ -31,7 +29,7 @@ NEARBY = 2  # instances close to this one
 
 
 @dataclass(frozen=True, eq=False)
-class Removal:
+class Asked:
     """What the output is with some of the parts."""
 
     kept: Bools  # (n, d) masks of the parts that are kept
@@ -75,7 +73,7 @@ class Scene:
         own: Floats = self._once("fresh", self._fresh).designs[0]
         return own
 
-    def without(self, wanted: Removal) -> Floats:
+    def without(self, wanted: Asked) -> Floats:
         """The output for each mask of parts that are kept, (n,); on average, where they are drawn."""
         own = self._removable()
         self.ask([wanted])
@@ -84,7 +82,7 @@ class Scene:
             return drawn
         return np.array([self.found["mask", row.tobytes()] for row in wanted.kept])
 
-    def ask(self, several: Sequence[Removal]) -> None:
+    def ask(self, several: Sequence[Asked]) -> None:
         """Ask the model, at once, about all of these that it was not asked about."""
         own = self._removable()
         if not own.steady:
@@ -95,16 +93,16 @@ class Scene:
         masks = {row.tobytes(): row for each in several for row in each.kept}
         unknown = [row for key, row in masks.items() if ("mask", key) not in self.found]
         if unknown:
-            outputs = self._asked(own, np.array(unknown))
+            outputs = self._read(np.array(unknown))
             self.found.update({("mask", row.tobytes()): float(y) for row, y in zip(unknown, outputs, strict=True)})
 
-    def some(self) -> Removal:
+    def some(self) -> Asked:
         """No part, all of them, and random ones."""
         rng = np.random.default_rng(self.child(2))
         masks = rng.random((SPREAD, self.d)) < rng.random((SPREAD, 1))
         ends = np.zeros((2, self.d), bool)
         ends[1] = True
-        return Removal(np.vstack([ends, masks]))
+        return Asked(np.vstack([ends, masks]))
 
     def spread(self) -> tuple[float, float]:
         """The output without any part, and the range of outputs over random masks, the whole instance included."""
@@ -124,20 +122,17 @@ class Scene:
     def _fresh(self) -> Neighborhood:
         own, kernel = self.representation, self.representation.kernel
         every = own.enumerate(kernel, FRESH)
-        sample = own.draw(kernel, self.child(1), 0, FRESH) if every is None else every
-        outputs = asking(self.model, own)(sample, 0)
+        if every is None:
+            sample, outputs = private(self.model, own, kernel, self.child(1))(0, FRESH)
+        else:
+            sample, outputs = every, self.model(own.realize(every))
         self.calls[0] += len(outputs)
         return Neighborhood(own.names, sample.designs, outputs, sample.weights, sample.design)
 
     def _removable(self) -> Removable:
-        own = self.representation
-        if not isinstance(own, Removable):
-            raise InputError(
-                f"parts cannot be taken away: {type(own).__name__} lacks steady and keeping (see Removable)"
-            )
-        return own
+        return removable(self.representation, "this metric")
 
-    def _ask_drawn(self, own: Removable, several: Mapping[Any, Removal]) -> None:
+    def _ask_drawn(self, own: Removable, several: Mapping[Any, Asked]) -> None:
         """Means over draws; what each is does not depend on what else is asked."""
         inputs = [
             own.keeping(np.repeat(each.kept, each.draws, axis=0), self.child(3, each.key))
@@ -159,23 +154,17 @@ class Scene:
         outputs = np.concatenate([self.target.read(self.model(each, first)) for each in inputs])
         return np.split(outputs, np.cumsum(sizes)[:-1])
 
-    def _asked(self, own: Removable, masks: Bools) -> Floats:
-        """By a shortcut that the representation knows for this model, if there is one and it agrees."""
-        first = self.calls[0]
+    def _read(self, masks: Bools) -> Floats:
+        """The output for masks, by a shortcut that the representation knows for this model if there is one."""
+        ask = self._once("ask", lambda: Removal.of(self.model, self.representation, self.seed, "this metric"))
+        before = self.found.get("asked", 0)
+        self.found["asked"] = before + len(masks)
         self.calls[0] += len(masks)
-        if not hasattr(own, "shortcut"):
-            return self.target.read(self.model(own.keeping(masks, self.seed), first))
-        ask = self._once("ask", lambda: asking(self.model, own))
-        plain = Design(np.full(self.d, 0.5))
-        sample = Sample(masks.astype(np.float64), np.ones(len(masks)), None, plain)
-        asked_before = self.found.setdefault("asked", [0])
-        outputs = ask(sample, asked_before[0])
-        asked_before[0] += len(masks)
-        return self.target.read(outputs)
+        return self.target.read(ask(masks, before))
 
     def _nearby(self) -> list[Representation]:
         return nearby(self.x, self.represent, self.representation, self.child(4), NEARBY)
 
 
-def _key(wanted: Removal) -> tuple[Any, ...]:
+def _key(wanted: Asked) -> tuple[Any, ...]:
     return wanted.kept.shape, wanted.kept.tobytes(), wanted.draws, wanted.key

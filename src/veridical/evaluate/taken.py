@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from veridical.evaluate.records import Metric, Trial
-from veridical.evaluate.scene import Removal, Scene
-from veridical.records import Bools, Floats
+from veridical.evaluate.scene import Asked, Scene
+from veridical.records import Bools, Explanation, Floats
 
-PER_UNIT = "per sd"  # a part whose weight is of one unit of a number, not of the part as it is here
+BY_REMOVAL = ("KernelShap", "Occlusion", "Greedy", "RandomParts")  # weigh a number by taking it away, too
+PER_UNIT = "per sd"  # a part that is a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +30,9 @@ class Taking:
     scaled: bool = False  # outputs are told from 0, without any part, to 1, as far above as outputs reach
     key: int = 1
 
-    def wants(self, trial: Trial, rng: np.random.Generator) -> Removal:
+    def wants(self, trial: Trial, rng: np.random.Generator) -> Asked:
         """What the model has to be asked."""
-        return Removal(np.asarray(self.kept(effects_of(trial), rng), dtype=bool), self.draws, self.key)
+        return Asked(np.asarray(self.kept(effects_of(trial), rng), dtype=bool), self.draws, self.key)
 
     def __call__(self, trial: Trial, rng: np.random.Generator) -> float:
         scene, wanted = scene_of(trial), self.wants(trial, rng)
@@ -53,9 +54,20 @@ def ask_ahead(scene: Scene, trials: Sequence[Trial], metrics: Sequence[Metric], 
 
 def effects_of(trial: Trial) -> Floats:
     """What each part adds to the output here, as the explanation says, (d,)."""
-    weights = trial.explanation.weights
-    numbers = np.array([part.relation == PER_UNIT for part in trial.explanation.parts], bool)
+    weights, numbers = trial.explanation.weights, slopes_of(trial.explanation)
     return weights * np.where(numbers, scene_of(trial).own_design(), 1.0) if numbers.any() else weights
+
+
+def slopes_of(explanation: Explanation) -> Bools:
+    """Which weights are of one unit of a number, and not of taking the number away, (d,)."""
+    method = explanation.recipe.get("method")
+    taken_away = isinstance(method, Mapping) and method.get("name") in BY_REMOVAL
+    return numbers_of(explanation) & (not taken_away)
+
+
+def numbers_of(explanation: Explanation) -> Bools:
+    """Which parts are numbers, and not kept or taken away, (d,)."""
+    return np.array([part.relation == PER_UNIT for part in explanation.parts], bool)
 
 
 def scene_of(trial: Trial) -> Scene:

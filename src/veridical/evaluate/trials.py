@@ -24,7 +24,7 @@ from veridical.evaluate.nulls import (
 )
 from veridical.evaluate.records import Metric, Trial
 from veridical.evaluate.scene import Scene
-from veridical.evaluate.taken import ask_ahead
+from veridical.evaluate.taken import ask_ahead, slopes_of
 from veridical.evaluate.truth import truth_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Representer, Seed
 
@@ -131,7 +131,7 @@ def _outcome(plan: Plan, scene: Scene, target: Any, number: int) -> Outcome:
     """All metrics on all rows."""
     kept = {name: Kept(method, plan.model, target) for name, method in plan.methods.items()}
     made, failed = _explanations(kept, scene)
-    rows = _rows(plan, kept, made, failed)
+    rows = _rows(scene, kept, made, failed)
     truth, no_truth = _truth(plan, scene, number)
     values = np.full((len(plan.metrics), len(rows)), np.nan)
     found = [row if isinstance(row, str) else _trial(plan, scene, row, truth) for row in rows.values()]
@@ -166,15 +166,18 @@ def _explanations(kept: Mapping[str, Kept], scene: Scene) -> tuple[dict[str, Exp
 
 
 def _rows(
-    plan: Plan, kept: Mapping[str, Kept], made: Mapping[str, Explanation], failed: Mapping[str, Exception]
+    scene: Scene, kept: Mapping[str, Kept], made: Mapping[str, Explanation], failed: Mapping[str, Exception]
 ) -> dict[str, Any]:
     """How each row explains, or why it cannot; random and constant rows are as heavy as the first method."""
     first = next(iter(made), None)
     found: dict[str, Any] = {name: kept[name] if name in made else _words(failed[name]) for name in kept}
+    slopes = {name: scene.own_design() if slopes_of(why).any() else None for name, why in made.items()}
     for name, change in ((RANDOM, random_weights), (CONSTANT, constant_weights)):
-        found[name] = "no method explained the instance" if first is None else Null(kept[first], change)
+        none = "no method explained the instance"
+        found[name] = none if first is None else Null(kept[first], change, slopes[first])
     for name in kept:
-        found[SHUFFLED + name] = Null(kept[name], shuffled_weights) if name in made else found[name]
+        own = slopes.get(name)
+        found[SHUFFLED + name] = Null(kept[name], shuffled_weights, own) if name in made else found[name]
     return found
 
 
