@@ -53,7 +53,7 @@ def infidelity(effects: Floats, kept: Bools, outputs: Floats) -> float:
     """Yeh et al. 2019, Definition 2.1, after the best scaling, over the mean square of the change."""
     said, seen = ~kept[1:] @ effects, _drops(outputs)
     size = float(said @ said)
-    return 1.0 if size == 0 else float(1 - (said @ seen) ** 2 / (size * float(seen @ seen)))
+    return 1.0 if size == 0 else max(float(1 - (said @ seen) ** 2 / (size * float(seen @ seen))), 0.0)
 
 
 def _drops(outputs: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
@@ -69,12 +69,17 @@ class Kept:
     smaller: list[Kept] = field(default_factory=list)  # the method with fewer samples, once it is wanted
 
     def __call__(self, representation: Representation, seed: Seed, model: Model | None = None) -> Explanation:
+        if not isinstance(representation, Hashable):  # of the caller's own: it cannot be told from others
+            return self._explained(representation, seed, model)
         key = (representation, model is None, seed.entropy, tuple(seed.spawn_key))
         if key not in self.made:
-            found = self.method(model or self.model, representation, (self.target,), seed)[0]
-            self.calls[0] += int(getattr(found, "n_calls", 0))
-            self.made[key] = _checked(found, representation)
+            self.made[key] = self._explained(representation, seed, model)
         return self.made[key]
+
+    def _explained(self, representation: Representation, seed: Seed, model: Model | None) -> Explanation:
+        found = self.method(model or self.model, representation, (self.target,), seed)[0]
+        self.calls[0] += int(getattr(found, "n_calls", 0))
+        return _checked(found, representation)
 
     def halved(self, explanation: Explanation) -> Kept | None:
         """The same method with half as many samples as it took, if it has a number of them."""
