@@ -226,7 +226,9 @@ def test_the_best_and_who_cannot_be_told_from_it_are_bold() -> None:
         assert all("*" in line for line in rows_of(text, name))
     for name in ("Occlusion", "random"):
         assert not any("*" in line for line in rows_of(text, name))
-    assert all("~" in line for line in rows_of(text, "RandomParts"))
+    *beaten, short = rows_of(text, "RandomParts")
+    assert all(line.count("~") == 2 for line in beaten)
+    assert "~" not in short, "a short explanation need not be good, so null rows say nothing of its size"
     assert not any("~" in line for line in rows_of(text, "Occlusion"))
 
 
@@ -490,7 +492,7 @@ def test_a_panel_a_metric(pyplot: Any) -> None:
         (float(line.get_xdata()[0]), line.get_ydata()[0]) for line in panels[0].lines if len(line.get_xdata()) == 1
     }
     assert (r.score("fidelity", "Occlusion").mean, 2) in points
-    assert (r.score("fidelity", "shuffled Occlusion").mean, 2) in points
+    assert (r.score("fidelity", "shuffled Occlusion").mean, 2.24) in points
     assert (r.score("fidelity", "constant").mean, 5) in points
     whiskers = [line for line in panels[0].lines if len(line.get_xdata()) == 2]
     assert len(whiskers) == 10
