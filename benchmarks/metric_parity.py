@@ -1,7 +1,7 @@
 """Record what Quantus and captum give for metrics that veridical has too, for tests/test_metric_parity.py.
 
-Run it where quantus 0.6.0, captum 0.9.0 and torch are installed. The test itself needs none of them: it compares
-our metrics with the recorded numbers, on the same explanation and the same masks.
+Run it by ``benchmarks/run metric_parity``, with quantus 0.6.0 and captum 0.9.0. The test itself needs
+neither: it compares our metrics with the recorded numbers, on the same explanation and the same masks.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from veridical.evaluate import METRICS
 from veridical.evaluate.fidelity import faithfulness, infidelity
 from veridical.evaluate.removal import agreement, area, going, without_each
 from veridical.evaluate.weights import rank_correlation
+from veridical.toys import Game
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "metric_parity.json").read_text())
 SINGLE = 1e-6  # Quantus asks in single precision
@@ -94,5 +95,5 @@ def test_rank_correlation_is_that_of_quantus() -> None:
 
 
 def test_the_game_is_worth_comparing_on() -> None:
-    why = vd.explain(play, vd.toys.Game(), D)
+    why = vd.explain(play, Game(), D)
     assert np.corrcoef(why.weights, WEIGHTS)[0, 1] > 0.9
