@@ -49,7 +49,12 @@ def check(data: Path | None, breeds: Sequence[str]) -> None:
     wanted = "pets/index.csv, pets/images, pets/trimaps and backgrounds/"
     if data is None:
         raise NoDataError(f"wanted {wanted}: name their folder by --data DIR")
-    for path in (data / "pets/index.csv", data / "pets/images", data / "pets/trimaps", data / "backgrounds" / SNOW):
+    for path in (
+        data / "pets/index.csv",
+        data / "pets/images",
+        data / "pets/trimaps",
+        data / "backgrounds" / SNOW,
+    ):
         if not path.exists():
             raise NoDataError(f"wanted {wanted}; looked for {path}, which is not there. Give another --data")
     missing = set(breeds) - {row["breed"] for row in _index(data)}
@@ -83,7 +88,9 @@ def _cutout(data: Path, row: dict[str, str]) -> Cutout:
     edges = [(int(np.floor(m - half)), int(np.ceil(m + half))) for m in middle]
     size = (SIDE, SIDE)
     colors = resize(_cut(picture, edges, "edge"), size, anti_aliasing=True)
-    return Cutout(row["name"], row["breed"], colors, resize(_cut(cover, edges, "constant"), size, anti_aliasing=True))
+    return Cutout(
+        row["name"], row["breed"], colors, resize(_cut(cover, edges, "constant"), size, anti_aliasing=True)
+    )
 
 
 def _cut(array: Any, edges: Sequence[tuple[int, int]], mode: Any) -> Any:

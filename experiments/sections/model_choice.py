@@ -23,6 +23,7 @@ WHO = {
 COLORS = {"sp": "C3", "rp": "C0", "greedy_sp": "C1", "greedy_rp": "C7"}
 SHOWN = (0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30)  # budgets of the table
 EARLY = slice(3, 6)  # budgets 3 to 5
+LATE = slice(5, None)  # and from 5 on
 WANTED = {"gap": 8.0, "ceiling": -3.0, "planted": 95.0, "rounds": 200}  # by the issue and the card
 
 
@@ -71,7 +72,7 @@ def shares(cells: Sequence[Cell]) -> list[dict[str, str]]:
             if len(values):
                 means, errors = mean_error(values)
                 row = {"right, %": title(domain), "shown by": told, "rounds": str(len(values))}
-                rows.append({**row, **{str(b): f"{means[b]:.1f} ± {errors[b]:.1f}" for b in SHOWN}})
+                rows.append({**row, **{str(b): pair(means[b], errors[b]) for b in SHOWN}})
     return rows
 
 
@@ -101,7 +102,7 @@ def early(cells: Sequence[Cell]) -> Any:
 
 
 def pair(mean: float, error: float) -> str:
-    return f"{mean:.1f} ± {error:.1f}"
+    return f"{mean:.1f}" if np.isnan(error) else f"{mean:.1f} ± {error:.1f}"
 
 
 def between(cells: Sequence[Cell], name: str) -> str:
@@ -140,10 +141,11 @@ def targets(cells: Sequence[Cell]) -> list[dict[str, str]]:
         mean, error = mean_error(early(found))
         told = "SP − RP at budgets 3 to 5, both domains, points"
         rows.append(line(told, f"≥ {WANTED['gap']:.0f}", pair(mean, error), mean >= WANTED["gap"]))
-        behind = (curve(found, "sp") - curve(found, "all")).mean(axis=0)[5:]
-        told = "SP − all shown, the worst of budgets 5 to 30, points"
-        met = behind.min() >= WANTED["ceiling"]
-        rows.append(line(told, f"≥ {WANTED['ceiling']:.0f}", f"{behind.min():.1f}", met))
+        behind, errors = mean_error((curve(found, "sp") - curve(found, "all"))[:, LATE])
+        worst = int(np.argmin(behind))
+        told = f"SP − all shown, the worst of budgets {LATE.start} to 30, points"
+        met = behind[worst] >= WANTED["ceiling"]
+        rows.append(line(told, f"≥ {WANTED['ceiling']:.0f}", pair(behind[worst], errors[worst]), met))
     if planted:
         mean, error = mean_error(curve(planted, "sp")[:, 10])
         told = "planted pairs: SP right at budget 10, %"
