@@ -1,4 +1,4 @@
-"""Pets cut out of their photographs and put before other backgrounds, so that what a model should go by is known."""
+"""Pets cut out of photographs and put before other backgrounds, so that it is known what a model should go by."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skimage.transform import resize
 from sets import NoDataError
 
 SIDE = 96  # pixels of a picture
-MARGIN = 0.06  # around the animal, as a share of its longer side
+FILLED = 0.4  # share of a picture that is animal
 LEAST = 0.05  # of a photograph that must be animal: with less, the trimap cannot be right
 SNOW = "snow"
 ANIMAL = 1  # of a trimap; 2 is the background, 3 between the two
@@ -78,14 +78,19 @@ def _photo(path: Path) -> Any:
 
 
 def _cutout(data: Path, row: dict[str, str]) -> Cutout:
-    """The square around the animal."""
+    """A square in the middle of the animal, so large that the animal fills its share of it."""
     trimap = np.asarray(Image.open(data / f"pets/trimaps/{row['name']}.png"))
     picture = _photo(data / f"pets/images/{row['name']}.jpg")
     cover = binary_dilation(trimap == ANIMAL, iterations=RIM).astype(float)
-    down, across = np.nonzero(trimap == ANIMAL)
-    half = (max(np.ptp(down), np.ptp(across)) + 1) * (0.5 + MARGIN)
-    middle = (down.min() + down.max()) / 2, (across.min() + across.max()) / 2
-    edges = [(int(np.floor(m - half)), int(np.ceil(m + half))) for m in middle]
+    down, across = np.nonzero(cover)
+    middle = down.mean(), across.mean()
+    apart = np.maximum(
+        abs(down - middle[0]), abs(across - middle[1])
+    )  # half the side of the least square it is in
+    inside = np.bincount(np.ceil(apart).astype(int)).cumsum()
+    sides = 2 * np.arange(len(inside)) + 1
+    half = int(np.flatnonzero(inside >= FILLED * sides**2).max(initial=len(inside) // 2))
+    edges = [(round(m) - half, round(m) + half + 1) for m in middle]
     size = (SIDE, SIDE)
     colors = resize(_cut(picture, edges, "edge"), size, anti_aliasing=True)
     return Cutout(
@@ -136,4 +141,4 @@ def scene(animal: Cutout, behind: Any, snow: bool, flip: bool = False) -> Scene:
     if flip:
         colors, cover = colors[:, ::-1], cover[:, ::-1]
     picture = colors * cover[..., None] + behind * (1 - cover[..., None])
-    return Scene(picture, cover < 0.05, animal.breed, snow, animal.name)
+    return Scene(picture, cover < 0.5, animal.breed, snow, animal.name)

