@@ -30,7 +30,7 @@ K = 10  # words of an explanation that are shown
 SAMPLES, A_WORD = 512, 3  # of an explanation: at least so many, and so many a word
 GREEDY = 4  # greedy lists are made in each so many-th round: they take a third as long as all else
 SPLIT = 1  # the paper's: the seed that cuts the test reviews off
-ROUNDS = {"found": 200, "planted": 30}  # a domain
+ROUNDS = {"found": 200, "planted": 20}  # a domain
 FULL = {"found": 800, "planted": 100}
 NARROW = 0.5**0.5  # times the width of the library's kernel: exp(-D²/25²), as in the paper
 
