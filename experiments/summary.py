@@ -25,6 +25,22 @@ def mean_sd(values: Sequence[float]) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
+def over_splits(cells: Iterable[Cell], field: str) -> tuple[float, float]:
+    """Mean of a field over splits and the half width of its 95 % interval, nan where none is known.
+
+    By the spread of three splits or more; of fewer, by the standard errors within them, if the cells have any.
+    """
+    known = [cell for cell in cells if field in cell and not np.isnan(cell[field])]
+    if not known:
+        return float("nan"), float("nan")
+    values, n = np.array([cell[field] for cell in known]), len(known)
+    if n > 2:
+        half = stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
+    else:
+        half = 1.96 * np.sqrt(sum(cell.get(f"{field}_se", np.nan) ** 2 for cell in known)) / n
+    return float(values.mean()), float(half)
+
+
 def paired(first: dict[Any, float], second: dict[Any, float]) -> tuple[float, float, float, int] | None:
     """Mean of first - second over the splits that both have, its 95 % t interval, and how many they are."""
     both = sorted(first.keys() & second.keys())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 
 import numpy as np
@@ -219,6 +220,15 @@ def test_nothing_shown_removes_nothing(case):
     assert path.rounds[2].shown == ()
 
 
+def test_weights_that_are_no_numbers_are_not_shown(case):
+    lost = case.explain(case.fit(frozenset()), (), np.random.default_rng(0))[0]
+    weights = np.where(np.arange(len(lost.weights)) < 3, 1.0, np.nan)
+    lost = dataclasses.replace(lost, weights=weights)
+    study = case.study(explain=lambda *_: (lost,), choose=lambda many, rng: [0])
+    (path,) = clean(study, lambda seen, rng: (), fan=(1,))
+    assert path.rounds[1].shown == lost.names[:3]
+
+
 def test_mistakes_are_told(case):
     with pytest.raises(vd.InputError, match="hidden is empty"):
         case.study(hidden={})
@@ -228,6 +238,12 @@ def test_mistakes_are_told(case):
         clean(case.study(), Rule(is_leak), fan=(1, 0))
     with pytest.raises(vd.InputError, match="not 3"):
         clean(case.study(), lambda seen, rng: [3], fan=(1,))
+    with pytest.raises(vd.InputError, match="in 1 rounds, and this is round 2"):
+        clean(case.study(), RandomShown((2,)), fan=(1, 1))
+    with pytest.raises(vd.InputError, match="number 40 of 40 explanations"):
+        clean(case.study(choose=lambda many, rng: [len(many)]), Rule(is_leak))
+    with pytest.raises(vd.InputError, match="from 0 to 1, not 90"):
+        Rule(is_leak, attention=90)
     words = [*LEAKS, *TOPICS, *FILLERS]
     with pytest.raises(vd.ModelError, match=r"without 104 columns .* remove fewer"):
         clean(case.study(), lambda seen, rng: words, fan=(1,))

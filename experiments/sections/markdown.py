@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cells import Cell
-from summary import by_split, mean_sd
+from summary import by_split, mean_sd, over_splits
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -37,3 +37,20 @@ def spread(cells: Sequence[Cell], field: str = "rmse", digits: int = 3) -> str:
 
 def number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def percent(cells: Sequence[Cell], field: str, digits: int = 1) -> str:
+    """Mean of a share over splits and the half width of its 95 % interval, in percent."""
+    mean, half = over_splits(cells, field)
+    if np.isnan(mean):
+        return "failed" if any("error" in cell for cell in cells) else "–"
+    return f"{100 * mean:.{digits}f}" + ("" if np.isnan(half) else f" ± {100 * half:.{digits}f}")
+
+
+def target(what: str, wanted: str, found: str, met: bool) -> dict[str, str]:
+    """A line of a table of targets."""
+    return {"target": what, "wanted": wanted, "found": found, "met": "yes" if met else "**no**"}
+
+
+def count(n: int, thing: str) -> str:
+    return f"{n} {thing}" + ("" if n == 1 else "s")

@@ -117,6 +117,9 @@ class Study:
     def seen(self, number: int, many: tuple[Explanation, ...], removed: Gone, rng: np.random.Generator) -> Seen:
         """What the next user sees of these explanations."""
         chosen = [int(i) for i in self.choose(Explanations(many), rng)] if many else []
+        for i in chosen:
+            if not 0 <= i < len(many):
+                raise InputError(f"choose gave number {i} of {len(many)} explanations; they count from 0")
         lists = tuple(tuple(heaviest(many[i], removed, self.k)) for i in chosen)
         return Seen(number, lists, tuple(sorted(removed)))
 
@@ -140,6 +143,10 @@ class Rule:
     bad: Callable[[str], bool]
     attention: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.attention <= 1:
+            raise InputError(f"attention is a probability, from 0 to 1, not {self.attention!r}")
+
     def __call__(self, seen: Seen, rng: np.random.Generator) -> list[str]:
         bad = [column for column in seen.columns if self.bad(column)]
         return [column for column, luck in zip(bad, rng.random(len(bad)), strict=True) if luck < self.attention]
@@ -152,7 +159,7 @@ class RandomShown:
     sizes: Sequence[int]
 
     def __call__(self, seen: Seen, rng: np.random.Generator) -> list[str]:
-        return _drawn(seen.columns, self.sizes[seen.round - 1], rng)
+        return _drawn(seen.columns, _size(self.sizes, seen), rng)
 
 
 @dataclass(frozen=True)
@@ -164,7 +171,13 @@ class RandomColumns:
 
     def __call__(self, seen: Seen, rng: np.random.Generator) -> list[str]:
         gone = frozenset(seen.removed)
-        return _drawn([c for c in self.columns if c not in gone], self.sizes[seen.round - 1], rng)
+        return _drawn([c for c in self.columns if c not in gone], _size(self.sizes, seen), rng)
+
+
+def _size(sizes: Sequence[int], seen: Seen) -> int:
+    if seen.round > len(sizes):
+        raise InputError(f"sizes says what to remove in {len(sizes)} rounds, and this is round {seen.round}")
+    return int(sizes[seen.round - 1])
 
 
 def _drawn(columns: Sequence[str], size: int, rng: np.random.Generator) -> list[str]:
