@@ -78,7 +78,7 @@ def agreement(effects: Floats, kept: Bools, outputs: Floats) -> float:
 REMOVAL = (
     Metric(
         "deletion",
-        Taking(going, area, draws=8, scaled=True, key=3),
+        Taking(going, area, draws=16, scaled=True, key=3),
         "lower",
         "removal",
         "Mean output while parts are taken away, those that raise it most first; 0 is the output without any "
@@ -86,7 +86,7 @@ REMOVAL = (
     ),
     Metric(
         "insertion",
-        Taking(coming, area, draws=8, scaled=True, key=4),
+        Taking(coming, area, draws=16, scaled=True, key=4),
         "higher",
         "removal",
         "Mean output while parts are put back, those that raise it most first, on the same scale. Only the order "
@@ -110,7 +110,7 @@ REMOVAL = (
     ),
     Metric(
         "monotonicity",
-        Taking(without_each, agreement, key=7),
+        Taking(without_each, agreement, draws=64, key=7),
         "higher",
         "removal",
         "Rank correlation of the size of each weight with how much the output changes when the part alone is "

@@ -30,7 +30,7 @@ NEARBY = 2  # instances close to this one
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Keeping:
     """What the output is with some of the parts."""
 
     kept: Bools  # (n, d) masks of the parts that are kept
@@ -74,7 +74,7 @@ class Scene:
         own: Floats = self._once("fresh", self._fresh).designs[0]
         return own
 
-    def without(self, wanted: Asked) -> Floats:
+    def without(self, wanted: Keeping) -> Floats:
         """The output for each mask of parts that are kept, (n,); on average, where they are drawn."""
         own = self._removable()
         self.ask([wanted])
@@ -83,7 +83,7 @@ class Scene:
             return drawn
         return np.array([self.found["mask", row.tobytes()] for row in wanted.kept])
 
-    def ask(self, several: Sequence[Asked]) -> None:
+    def ask(self, several: Sequence[Keeping]) -> None:
         """Ask the model, at once, about all of these that it was not asked about."""
         own = self._removable()
         if not own.steady:
@@ -97,13 +97,13 @@ class Scene:
             outputs = self._read(np.array(unknown))
             self.found.update({("mask", row.tobytes()): float(y) for row, y in zip(unknown, outputs, strict=True)})
 
-    def some(self) -> Asked:
+    def some(self) -> Keeping:
         """No part, all of them, and random ones."""
         rng = np.random.default_rng(self.child(2))
         masks = rng.random((SPREAD, self.d)) < rng.random((SPREAD, 1))
         ends = np.zeros((2, self.d), bool)
         ends[1] = True
-        return Asked(np.vstack([ends, masks]))
+        return Keeping(np.vstack([ends, masks]))
 
     def spread(self) -> tuple[float, float]:
         """The output without any part, and the range of outputs over random masks, the whole instance included."""
@@ -133,7 +133,7 @@ class Scene:
     def _removable(self) -> Removable:
         return removable(self.representation, "this metric")
 
-    def _ask_drawn(self, own: Removable, several: Mapping[Any, Asked]) -> None:
+    def _ask_drawn(self, own: Removable, several: Mapping[Any, Keeping]) -> None:
         """Means over draws; what each is does not depend on what else is asked."""
         inputs = [
             own.keeping(np.repeat(each.kept, each.draws, axis=0), self.child(3, each.key))
@@ -174,5 +174,5 @@ def own_input(representation: Representation, seed: Seed) -> Any:
     return representation.realize(representation.draw(representation.kernel, seed, 0, FRESH))
 
 
-def _key(wanted: Asked) -> tuple[Any, ...]:
+def _key(wanted: Keeping) -> tuple[Any, ...]:
     return wanted.kept.shape, wanted.kept.tobytes(), wanted.draws, wanted.key
