@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from veridical.evaluate.records import LEVEL, Comparison
-from veridical.records import Floats, Seed
+from veridical.records import Floats, Ints, Seed
 
 EXACT = 14  # instances up to which every choice of signs is tried
 FLIPS = 19_999  # choices of signs that are drawn for more
@@ -62,13 +62,17 @@ def sign_flips(differences: Floats, seed: Seed) -> Floats:
 def _signs(n: int, seed: Seed) -> Iterator[Floats]:
     """All choices of n signs, or many of them, the one that was seen among them; a few at a time."""
     if n <= EXACT:
-        yield 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+        yield _plus_or_minus((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
         return
     rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=tuple(seed.spawn_key)))
     yield np.ones((1, n))
     step = max(AT_ONCE // n, 1)
     for start in range(0, FLIPS, step):
-        yield 1.0 - 2.0 * rng.integers(0, 2, (min(step, FLIPS - start), n))
+        yield _plus_or_minus(rng.integers(0, 2, (min(step, FLIPS - start), n)))
+
+
+def _plus_or_minus(bits: Ints) -> Floats:
+    return np.where(bits == 0, 1.0, -1.0)
 
 
 def holm(p: Floats) -> Floats:
