@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ from veridical.records import (
 FRESH = 512  # samples of a neighborhood that no method has seen
 SPREAD = 32  # random masks that say how much the output moves
 NEARBY = 2  # instances close to this one
+CELLS = 2**24  # values of inputs that are drawn at once, about
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +71,10 @@ class Scene:
         return near.designs[1:], self.target.read(near.outputs)[1:], near.weights[1:]
 
     def own_design(self) -> Floats:
-        """The instance itself as a row of designs, (d,)."""
-        own: Floats = self._once("fresh", self._fresh).designs[0]
-        return own
+        """The instance itself as a row of designs, (d,); the model is not asked."""
+        own = self.representation
+        found: Floats = self._once("own", lambda: own.draw(own.kernel, self.child(1), 0, FRESH).designs[0])
+        return found
 
     def without(self, wanted: Keeping) -> Floats:
         """The output for each mask of parts that are kept, (n,); on average, where they are drawn."""
@@ -88,8 +90,8 @@ class Scene:
         own = self._removable()
         if not own.steady:
             new = {_key(each): each for each in several if _key(each) not in self.found}
-            if new:
-                self._ask_drawn(own, new)
+            for some in _batches(new):
+                self._ask_drawn(own, some)
             return
         masks = {row.tobytes(): row for each in several for row in each.kept}
         unknown = [row for key, row in masks.items() if ("mask", key) not in self.found]
@@ -172,6 +174,20 @@ def own_input(representation: Representation, seed: Seed) -> Any:
     if isinstance(representation, Removable):
         return representation.keeping(np.ones((1, len(representation.names)), bool), seed)
     return representation.realize(representation.draw(representation.kernel, seed, 0, FRESH))
+
+
+def _batches(several: Mapping[Any, Keeping]) -> Iterator[dict[Any, Keeping]]:
+    """Some at a time, so that their inputs fit into memory together."""
+    batch: dict[Any, Keeping] = {}
+    cells = 0
+    for key, each in several.items():
+        more = each.kept.size * each.draws
+        if batch and cells + more > CELLS:
+            yield batch
+            batch, cells = {}, 0
+        batch[key], cells = each, cells + more
+    if batch:
+        yield batch
 
 
 def _key(wanted: Keeping) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from veridical.evaluate.records import Metric, Trial
-from veridical.evaluate.scene import Keeping, Scene
+from veridical.evaluate.scene import CELLS, Keeping, Scene
 from veridical.records import Bools, Explanation, Floats
 
 BY_REMOVAL = ("KernelShap", "Occlusion", "Greedy", "RandomParts")  # weigh a number by taking it away, too
@@ -31,8 +31,9 @@ class Taking:
     key: int = 1
 
     def wants(self, trial: Trial, rng: np.random.Generator) -> Keeping:
-        """What the model has to be asked."""
-        return Keeping(np.asarray(self.kept(effects_of(trial), rng), dtype=bool), self.draws, self.key)
+        """What the model has to be asked; of very many parts, with fewer draws."""
+        kept = np.asarray(self.kept(effects_of(trial), rng), dtype=bool)
+        return Keeping(kept, min(self.draws, max(CELLS // kept.size, 2)), self.key)
 
     def __call__(self, trial: Trial, rng: np.random.Generator) -> float:
         scene, wanted = scene_of(trial), self.wants(trial, rng)
