@@ -120,7 +120,7 @@ def interval_words(c: Column, low: float, high: float) -> str:
 
 def _marks(cell: Cell) -> list[Markup]:
     best = tag("span", {"role": "img", "aria-label": "among the best"}, escape("★"))
-    level = tag("span", {"role": "img", "aria-label": "no better than a null row"}, escape("≈"))
+    level = tag("span", {"role": "img", "aria-label": LEVEL}, escape("≈"))
     return [*([best] if cell.best else []), *([level] if cell.level else [])]
 
 
