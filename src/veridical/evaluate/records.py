@@ -186,8 +186,8 @@ class Report(Record):
         }
         found = []
         for null in self.nulls:
-            kind = null.partition(" ")[0]
-            if null not in tested or kind in easy:
+            kind, _, of = null.partition(" ")
+            if null not in tested or kind in easy or of not in ("", method):
                 continue
             values = self.score(metric, null).values
             both = np.isfinite(own) & np.isfinite(values)
