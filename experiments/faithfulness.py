@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import review_models
 import reviews
 import used_words
 import veridical as vd
+from review_models import Asked
 
 KEY = ("domain", "model", "split", "method")
 K = 10  # words of an explanation
@@ -42,41 +43,39 @@ WIDTHS = {  # of Parzen windows, as the paper's code has them
 class Way:
     """A method, and whether it is so slow that few reviews must do."""
 
-    method: Callable[[str, str, reviews.Reviews], Any]  # of domain and model, and the reviews
+    method: Callable[[Asked], Any]
     slow: bool = False
 
 
-def _parzen(domain: str, model: str, known: reviews.Reviews) -> Any:
-    return vd.Parzen(data=known.train, width=WIDTHS.get((domain, model), WIDTHS[domain, "tree"]))
+def _parzen(asked: Asked) -> Any:
+    return asked.windows(WIDTHS.get((asked.domain, asked.name), WIDTHS[asked.domain, "tree"]))
 
 
 METHODS = {
-    "random": Way(lambda *_: vd.RandomParts(n_features=K)),
+    "random": Way(lambda _: vd.RandomParts(n_features=K)),
     "parzen": Way(_parzen, slow=True),
-    "greedy": Way(lambda *_: vd.Greedy(n_features=K), slow=True),
-    "LIME": Way(lambda *_: vd.Lime.experiments(n_features=K), slow=True),
-    "ours": Way(lambda *_: OURS),
+    "greedy": Way(lambda _: vd.Greedy(n_features=K), slow=True),
+    "LIME": Way(lambda _: vd.Lime.experiments(n_features=K), slow=True),
+    "ours": Way(lambda _: OURS),
 }
 
 
 def measure(cell: cells.Cell, data: Path, most: int) -> dict[str, Any]:
     """One method on the reviews of a split whose used words are known; at most so many."""
-    known = reviews.load(cell["domain"], cell["split"], data)
-    pipeline = review_models.model(cell["model"], cell["domain"], cell["split"], data)
-    method = METHODS[cell["method"]].method(cell["domain"], cell["model"], known)
+    asked = Asked(cell["model"], cell["domain"], cell["split"], data)
+    known, model = asked.known, asked.pipeline.named_steps["model"]
+    method = METHODS[cell["method"]].method(asked)
     scores, calls, sizes, used_time = [], [], [], 0.0
-    for i, words in chosen(known, pipeline.named_steps["model"], most):
+    for i, words in chosen(known, model, most):
         start = time.perf_counter()
-        own = long_enough(method, known.X_test[i].nnz)
-        target = int(known.y_test[i])
-        why = vd.explain(pipeline.predict_proba, reviews.WORDS, known.test[i], target=target, method=own, rng=i)
+        (why,) = asked.explain(i, method, [int(known.y_test[i])])
         used_time += time.perf_counter() - start
         scores.append(used_words.found(order_of(why, known), words, K))
         calls.append(why.n_calls)
         sizes.append(len(words.gold))
     if not scores:
         raise ValueError("the model uses no word of any test review")
-    right = pipeline.predict_proba(known.test).argmax(axis=1) == known.y_test
+    right = model.predict_proba(known.X_test).argmax(axis=1) == known.y_test
     return {
         **{f"{name}{tail}": v for name in FIELDS for tail, v in _mean(scores, name)},
         "n": len(scores),
@@ -85,18 +84,11 @@ def measure(cell: cells.Cell, data: Path, most: int) -> dict[str, Any]:
         "over": int(np.sum(np.array(calls) > CALLS)),
         "ms": 1000 * used_time / len(scores),
         "accuracy": float(right.mean()),
-        **bounds(known, pipeline.named_steps["model"]),
+        **bounds(known, model),
     }
 
 
 FIELDS = ("recall", "known", "precision")
-
-
-def long_enough(method: Any, d: int) -> Any:
-    """The method, with more samples if a review has so many words that it could not do with fewer."""
-    needs = LONG * d
-    few = isinstance(method, vd.Lime) and method.n_samples is not None and method.n_samples < needs
-    return replace(method, n_samples=needs) if few else method
 
 
 def chosen(known: reviews.Reviews, model: Any, most: int) -> Iterator[tuple[int, used_words.Used]]:
