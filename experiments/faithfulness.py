@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import review_models
 import reviews
 import used_words
 import veridical as vd
-from review_models import Asked
+from review_models import Asked, used
 
 KEY = ("domain", "model", "split", "method")
 K = 10  # words of an explanation
@@ -66,7 +66,7 @@ def measure(cell: cells.Cell, data: Path, most: int) -> dict[str, Any]:
     known, model = asked.known, asked.pipeline.named_steps["model"]
     method = METHODS[cell["method"]].method(asked)
     scores, calls, sizes, used_time = [], [], [], 0.0
-    for i, words in chosen(known, model, most):
+    for i, words in chosen(asked, most):
         start = time.perf_counter()
         (why,) = asked.explain(i, method, [int(known.y_test[i])])
         used_time += time.perf_counter() - start
@@ -84,21 +84,18 @@ def measure(cell: cells.Cell, data: Path, most: int) -> dict[str, Any]:
         "over": int(np.sum(np.array(calls) > CALLS)),
         "ms": 1000 * used_time / len(scores),
         "accuracy": float(right.mean()),
-        **bounds(known, model),
+        **bounds(asked),
     }
 
 
 FIELDS = ("recall", "known", "precision")
 
 
-def chosen(known: reviews.Reviews, model: Any, most: int) -> Iterator[tuple[int, used_words.Used]]:
-    """Test reviews in a fixed random order, those of which the model uses at least one of two words or more."""
-    n = 0
-    for i in np.random.RandomState(0).permutation(len(known.test)):
-        words = used_words.used(model, known.X_test[i].indices)
-        if words.gold and known.X_test[i].nnz > 1 and n < most:
-            n += 1
-            yield int(i), words
+def chosen(asked: Asked, most: int) -> list[tuple[int, used_words.Used]]:
+    """Test reviews in a fixed random order, with their used words: those of two words or more that have any."""
+    words, sizes = used(asked), asked.known.X_test.getnnz(axis=1)
+    order = np.random.RandomState(0).permutation(len(words))
+    return [(int(i), words[i]) for i in order if words[i].gold and sizes[i] > 1][:most]
 
 
 def order_of(why: vd.Explanation, known: reviews.Reviews) -> list[int]:
@@ -107,9 +104,10 @@ def order_of(why: vd.Explanation, known: reviews.Reviews) -> list[int]:
     return [known.counter.vocabulary_[why.parts[j].column] for j in heavy if why.weights[j] != 0]
 
 
-def bounds(known: reviews.Reviews, model: Any) -> dict[str, Any]:
+def bounds(asked: Asked) -> dict[str, Any]:
     """What is known without any explanation, over all test reviews with used words."""
-    found = [(words, known.X_test[i].nnz) for i, words in chosen(known, model, len(known.test))]
+    known = asked.known
+    found = [(words, known.X_test[i].nnz) for i, words in chosen(asked, len(known.test))]
     limits = np.array([used_words.ceiling(words, d, K) for words, d in found])
     return {
         "ceiling": float(limits[:, 0].mean()),

