@@ -118,7 +118,7 @@ def chosen(leaves: forests.Leaves, texts: Sequence[str], better: int, rng: np.ra
     many = tuple(tuple(map(certain, each)) for each in plain)
     user, trusting = (Chooser.of(*each, forests.FAKES, k=K) for each in (many, plain))
     real = [flips(forests.alone(leaves, number), reviews.WORDS, texts, forests.FAKES) for number in (0, 1)]
-    oracle = Choice.by((int(real[0].sum()), int(real[1].sum())), (forests.FAKES, forests.FAKES), len(texts))
+    oracle = Choice.by((int(real[0].sum()), int(real[1].sum())), (forests.FAKES, forests.FAKES), n=len(texts))
     every = user()
     return {
         **curves(user, many, better, rng),
