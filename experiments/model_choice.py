@@ -138,13 +138,9 @@ def by_lists(
 
 
 def plan(rounds: dict[str, int], domains: Sequence[str], first: int = 0) -> list[cells.Cell]:
-    """All rounds, the domains in turn, so that a run that is stopped has some of each."""
-    return [
-        {"domain": domain, "pair": pair, "round": number}
-        for pair, n in rounds.items()
-        for number in range(first, first + n)
-        for domain in domains
-    ]
+    """All rounds, kinds and domains in turn, so that a run that is stopped has some of each."""
+    turns = sorted((i / n, pair, first + i) for pair, n in rounds.items() for i in range(n))
+    return [{"domain": domain, "pair": pair, "round": number} for _, pair, number in turns for domain in domains]
 
 
 def show(cell: cells.Cell) -> str:
