@@ -21,6 +21,7 @@ import cells
 import review_models
 import reviews
 import veridical as vd
+from faithfulness import long_enough
 from veridical.evaluate.users import Doubts, Finds, Subtracts, Trust, doubts
 
 KEY = ("domain", "model", "split", "user")
@@ -111,6 +112,7 @@ def question(model: str, domain: str, split: int, data: Path, most: int, n_draws
 
 def explained(predict: Any, text: str, method: Any, targets: tuple[Any, ...], rng: int) -> vd.Explanation:
     """The explanation, of those of several outputs from the same samples, that fits best."""
+    method = long_enough(method, len(text.split()))
     found = vd.explain(predict, reviews.WORDS, text, target=list(targets), method=method, rng=rng)
     return max(found, key=lambda why: why.fidelity) if len(found) > 1 else found[0]
 
