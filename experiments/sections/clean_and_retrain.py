@@ -197,8 +197,9 @@ def rounds(cells: Sequence[Cell]) -> Any:
                 if not paths:
                     continue
                 if user == "knowing":
-                    for each in (path for c in some for path in c["users"][user]["pages"]):
-                        panel.plot(range(len(each)), each, color=color, lw=0.4, alpha=0.25)
+                    each = [path for c in some for path in c["users"][user]["pages"]]
+                    thin = {"color": color, "lw": 0.7, "alpha": float(np.clip(5 / len(each), 0.1, 0.5))}
+                    panel.plot(np.array(each).T, **thin)
                 told = f"{pick}, {'random shown words' if user == 'shown' else 'bad words'}"
                 _mean(panel, paths, f"{color}{style}", told, shift)
         panel.set_title(f"bad: under {rule}" if rule[0].isdigit() else rule)
