@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,9 @@ K = 10  # words of an explanation
 CALLS = 2048  # that our method may make: one for the review, the others for samples
 SPLITS = [1, 2, 3, 4, 5, 6]
 OURS = vd.Lime(n_samples=CALLS - 1, surrogate=vd.Linear(trees=True))
+LONG = (
+    3  # calls a word that our method needs at least: those of a review of more than 682 words are more than CALLS
+)
 FEW = 60  # reviews of a split for methods that are slow, unless --full
 WIDTHS = {  # of Parzen windows, as the paper's code has them
     ("books", "sparse regression"): 2.0,
@@ -37,10 +40,9 @@ WIDTHS = {  # of Parzen windows, as the paper's code has them
 
 @dataclass(frozen=True)
 class Way:
-    """A method, what it takes a review for, and whether it is so slow that few reviews must do."""
+    """A method, and whether it is so slow that few reviews must do."""
 
-    method: Callable[[str, str, reviews.Reviews], Any]  # of model and domain, and the reviews
-    rows: bool = False  # a row of a table, not a text
+    method: Callable[[str, str, reviews.Reviews], Any]  # of domain and model, and the reviews
     slow: bool = False
 
 
@@ -53,8 +55,7 @@ METHODS = {
     "parzen": Way(_parzen, slow=True),
     "greedy": Way(lambda *_: vd.Greedy(n_features=K), slow=True),
     "LIME": Way(lambda *_: vd.Lime.experiments(n_features=K), slow=True),
-    "ours": Way(lambda *_: OURS, rows=True),
-    "ours, as texts": Way(lambda *_: OURS),
+    "ours": Way(lambda *_: OURS),
 }
 
 
@@ -62,12 +63,13 @@ def measure(cell: cells.Cell, data: Path, most: int) -> dict[str, Any]:
     """One method on the reviews of a split whose used words are known; at most so many."""
     known = reviews.load(cell["domain"], cell["split"], data)
     pipeline = review_models.model(cell["model"], cell["domain"], cell["split"], data)
-    way = METHODS[cell["method"]]
-    explain = _explainer(way, cell, known, pipeline)
+    method = METHODS[cell["method"]].method(cell["domain"], cell["model"], known)
     scores, calls, sizes, used_time = [], [], [], 0.0
     for i, words in chosen(known, pipeline.named_steps["model"], most):
         start = time.perf_counter()
-        why = explain(i)
+        own = long_enough(method, known.X_test[i].nnz)
+        target = int(known.y_test[i])
+        why = vd.explain(pipeline.predict_proba, reviews.WORDS, known.test[i], target=target, method=own, rng=i)
         used_time += time.perf_counter() - start
         scores.append(used_words.found(order_of(why, known), words, K))
         calls.append(why.n_calls)
@@ -80,6 +82,7 @@ def measure(cell: cells.Cell, data: Path, most: int) -> dict[str, Any]:
         "n": len(scores),
         "gold": float(np.mean(sizes)),
         "calls": float(np.mean(calls)),
+        "over": int(np.sum(np.array(calls) > CALLS)),
         "ms": 1000 * used_time / len(scores),
         "accuracy": float(right.mean()),
         **bounds(known, pipeline.named_steps["model"]),
@@ -89,15 +92,11 @@ def measure(cell: cells.Cell, data: Path, most: int) -> dict[str, Any]:
 FIELDS = ("recall", "known", "precision")
 
 
-def _explainer(way: Way, cell: cells.Cell, known: reviews.Reviews, pipeline: Any) -> Callable[[int], Any]:
-    """A function from the number of a test review to its explanation."""
-    method = way.method(cell["domain"], cell["model"], known)
-    if way.rows:
-        rows = vd.Rows(known.X_train, names=known.vocabulary)
-        ask: Any = pipeline.named_steps["model"].predict_proba
-        return lambda i: vd.explain(ask, rows, known.X_test[i], target=int(known.y_test[i]), method=method, rng=i)
-    ask, texts = pipeline.predict_proba, known.test
-    return lambda i: vd.explain(ask, reviews.WORDS, texts[i], target=int(known.y_test[i]), method=method, rng=i)
+def long_enough(method: Any, d: int) -> Any:
+    """The method, with more samples if a review has so many words that it could not do with fewer."""
+    needs = LONG * d
+    few = isinstance(method, vd.Lime) and method.n_samples is not None and method.n_samples < needs
+    return replace(method, n_samples=needs) if few else method
 
 
 def chosen(known: reviews.Reviews, model: Any, most: int) -> Iterator[tuple[int, used_words.Used]]:
@@ -166,8 +165,8 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--models", nargs="+", choices=review_models.SPARSE, default=list(review_models.SPARSE))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--splits", nargs="+", type=int, default=SPLITS, help="seeds of the splits")
-    parser.add_argument("--reviews", type=int, default=400, help="of each split, at most")
-    parser.add_argument("--full", action="store_true", help=f"all reviews for slow methods too, not {FEW} a split")
+    parser.add_argument("--reviews", type=int, default=200, help="of each split, at most")
+    parser.add_argument("--full", action="store_true", help=f"all reviews of a split; else {FEW} for slow methods")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--resume", action="store_true", help="leave what was measured without an error as it is")
     parser.add_argument("--out", type=Path, default=cells.FOLDER / "faithfulness.json")

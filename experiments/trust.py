@@ -11,7 +11,6 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,13 @@ import cells
 import review_models
 import reviews
 import veridical as vd
-from veridical.evaluate.users import Doubts, Finds, Subtracts, Trust, doubts
+from doubted import SHARE, question
+from faithfulness import long_enough
+from veridical.evaluate.users import Finds, Subtracts, Trust
 
 KEY = ("domain", "model", "split", "user")
 K = 10  # words of an explanation, where few are shown
 CALLS = 2048  # that our explanations may make: one for the review, the others for samples
-SHARE = 0.25  # of the words is not trusted
 SPLITS = [1, 3, 4]  # settings were chosen on books, split 2
 FEW = 30  # reviews of a split for users of slow explanations, unless --full
 CLIP = 0.02  # odds of more than 49 to 1 are no more than that
@@ -99,18 +99,9 @@ def measure(cell: cells.Cell, data: Path, most: int, n_draws: int) -> dict[str, 
     return {**scores(trust), "n": len(texts), "ms": 1000 * seconds / len(texts), **_told(many)}
 
 
-@lru_cache(maxsize=2)
-def question(model: str, domain: str, split: int, data: Path, most: int, n_draws: int) -> tuple[list[str], Doubts]:
-    """Some test reviews of two words or more, in a fixed random order, and which predictions can be trusted."""
-    known = reviews.load(domain, split, data)
-    order = np.random.RandomState(0).permutation(len(known.test))
-    texts = [known.test[i] for i in order if known.X_test[i].nnz > 1][:most]
-    predict = review_models.model(model, domain, split, data).predict_proba
-    return texts, doubts(predict, reviews.WORDS, texts, share=SHARE, n_draws=n_draws, rng=1)
-
-
 def explained(predict: Any, text: str, method: Any, targets: tuple[Any, ...], rng: int) -> vd.Explanation:
     """The explanation, of those of several outputs from the same samples, that fits best."""
+    method = long_enough(method, len(text.split()))
     found = vd.explain(predict, reviews.WORDS, text, target=list(targets), method=method, rng=rng)
     return max(found, key=lambda why: why.fidelity) if len(found) > 1 else found[0]
 

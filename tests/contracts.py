@@ -184,6 +184,23 @@ def one_draw_a_mask(representation: Removable) -> None:
     assert (len({_key(one) for one in inputs}) == 1) == representation.steady
 
 
+def draws_follow_no_order(representation: Removable) -> None:
+    """Masks come in an order, such as in pairs; what is drawn for every second one must not be of one kind.
+
+    Half of the draws of even rows lie above the median of all, within 4 standard errors.
+    """
+    masks = np.zeros((N, len(representation.names)), bool)
+    for seed in range(4):
+        for column in _columns(representation.keeping(masks, np.random.SeedSequence(seed)), representation):
+            middle = np.median(column)
+            above, below = (column > middle).mean(), (column < middle).mean()
+            for period in (2, 4, 8):
+                some = column[::period]
+                error = 4 * np.sqrt(0.25 / len(some))
+                assert abs((some > middle).mean() - above) <= error
+                assert abs((some < middle).mean() - below) <= error
+
+
 def view_shows_every_part(representation: Representation) -> None:
     """A view labels the parts 0 to d - 1, each of them, and nothing else."""
     view = getattr(representation, "view", None)
@@ -300,6 +317,8 @@ def check_removable(representation: Removable, instance: Any) -> None:
     kept_parts_are_the_instances_own(representation)
     keeping_is_pure_in_the_seed(representation)
     one_draw_a_mask(representation)
+    if not representation.steady:
+        draws_follow_no_order(representation)
 
 
 def check_method(

@@ -226,7 +226,9 @@ def test_the_best_and_who_cannot_be_told_from_it_are_bold() -> None:
         assert all("*" in line for line in rows_of(text, name))
     for name in ("Occlusion", "random"):
         assert not any("*" in line for line in rows_of(text, name))
-    assert all("~" in line for line in rows_of(text, "RandomParts"))
+    *beaten, short = rows_of(text, "RandomParts")
+    assert all(line.count("~") == 2 for line in beaten)
+    assert "~" not in short, "a short explanation need not be good, so null rows say nothing of its size"
     assert not any("~" in line for line in rows_of(text, "Occlusion"))
 
 
@@ -322,7 +324,6 @@ def test_without_any_number_there_is_no_winner() -> None:
 
 def test_one_instance_has_means_but_no_intervals_and_no_winner() -> None:
     page, text = seen(cases.single()), repr(cases.single())
-    assert "on 1 instance" in text
     assert "one instance: no interval" in page.text
     assert "one instance: no interval" in text
     assert "[" not in text
@@ -335,7 +336,7 @@ def test_one_instance_has_means_but_no_intervals_and_no_winner() -> None:
 
 def test_no_metric_is_a_headline() -> None:
     page, text = seen(cases.empty()), repr(cases.empty())
-    assert text.startswith("4 methods compared by 0 metrics on 40 instances")
+    assert text.startswith("4 methods on 40 instances, by 0 metrics, beside 6 null rows")
     assert page.tags["table"] == 0
     assert len(cases.empty().to_frame()) == 0
 
@@ -491,7 +492,7 @@ def test_a_panel_a_metric(pyplot: Any) -> None:
         (float(line.get_xdata()[0]), line.get_ydata()[0]) for line in panels[0].lines if len(line.get_xdata()) == 1
     }
     assert (r.score("fidelity", "Occlusion").mean, 2) in points
-    assert (r.score("fidelity", "shuffled Occlusion").mean, 2) in points
+    assert (r.score("fidelity", "shuffled Occlusion").mean, 2.24) in points
     assert (r.score("fidelity", "constant").mean, 5) in points
     whiskers = [line for line in panels[0].lines if len(line.get_xdata()) == 2]
     assert len(whiskers) == 10

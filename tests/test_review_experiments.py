@@ -202,9 +202,16 @@ def test_columns_of_an_explanation_come_by_weight(folder: Path):
     assert named == [name for name, _ in why.top(100)]
 
 
+def test_long_reviews_get_the_calls_they_need():
+    assert faithfulness.long_enough(faithfulness.OURS, 600) is faithfulness.OURS
+    assert faithfulness.long_enough(faithfulness.OURS, 1000).n_samples == 3000
+    other = vd.Greedy()
+    assert faithfulness.long_enough(other, 10_000) is other
+
+
 def test_recall_is_measured_and_shown(folder: Path, tmp_path: Path):
     made = []
-    for method in ("random", "greedy", "ours", "ours, as texts"):
+    for method in ("random", "greedy", "ours"):
         for model in ("sparse regression", "tree", "forest"):
             cell = {"domain": "books", "model": model, "split": 1, "method": method}
             made.append({**cell, **faithfulness.measure(cell, folder, 12)})

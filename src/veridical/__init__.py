@@ -8,6 +8,8 @@ from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
 from veridical.attribute.occlusion import Occlusion
+from veridical.attribute.parzen import Parzen
+from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
 from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
@@ -61,6 +63,7 @@ __all__ = [
     "Inpaint",
     "InputError",
     "Interpolate",
+    "KernelShap",
     "Least",
     "Lime",
     "Linear",
@@ -78,6 +81,7 @@ __all__ = [
     "Occlusion",
     "Part",
     "PartMean",
+    "Parzen",
     "Pick",
     "PickLime",
     "Quantiles",

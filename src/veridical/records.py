@@ -82,6 +82,15 @@ class Sample(Record):
     design: Design
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Features(Record):
+    """An instance and others as points of one space, in which some directions are the instance's parts."""
+
+    points: Any  # (1 + n, p), an array or CSR matrix; row 0 is the instance
+    columns: Ints  # (d,) the direction of each part
+    steps: Floats  # (d,) how far a part goes along it, from taken away to kept
+
+
 @runtime_checkable
 class Stream(Protocol):
     """Inputs that are made a few at a time, for all of them may be more than memory holds."""

@@ -9,13 +9,17 @@ from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime, nothing, plain_mean
 from veridical.attribute.linear import Linear
 from veridical.attribute.occlusion import Occlusion
+from veridical.attribute.parzen import Parzen
+from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.masks import Gaussian
 
 METHODS: dict[str, Any] = {
     "greedy": Greedy,
+    "kernelshap": KernelShap,
     "lime": Lime,
     "occlusion": Occlusion,
+    "parzen": Parzen,
     "randomparts": RandomParts,
 }
 

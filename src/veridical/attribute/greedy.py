@@ -30,7 +30,7 @@ class Greedy:
 
     n_features: int = 10
     stop_at_flip: bool = False
-    n_draws: int = 32
+    n_draws: int = 64
 
     def __post_init__(self) -> None:
         check_whole("n_features", self.n_features)
@@ -48,7 +48,7 @@ class Greedy:
             walk = self._walk(removal, wanted, model)
 
             def answer(asked: Outputs, removal: Removal = removal, walk: Walk = walk) -> Answer:
-                fit = _fit(removal, walk, asked.y[1:].reshape(-1, removal.blocks(self.n_draws)), float(asked.y[0]))
+                fit = _fit(removal, walk, asked.y[1:].reshape(-1, removal.draws(self.n_draws)), float(asked.y[0]))
                 return judged(fit, asked, walk.n_calls, walk.notes(representation.names))
 
             question = Question(model, representation, (wanted,), seed)
@@ -75,13 +75,13 @@ class Greedy:
             after = tried.reshape(-1, len(left), own.shape[1])[:, best]
             if not removal.representation.steady:
                 kept = _without(removal.d, gone[:-1])[[best]]
-                after, n_calls = removal.means(kept, self.n_draws, n_calls, *AGAIN), n_calls + draws
+                after, n_calls = removal.repeated(kept, self.n_draws, n_calls, *AGAIN), n_calls + draws
             outputs.append(after)
             before = float(target.read(after).mean())
             why = self._reason(own, after, len(gone), removal.d)
             if not why:
                 masks = _without(removal.d, gone)
-                tried = removal.means(masks, self.n_draws, n_calls, len(gone))
+                tried = removal.repeated(masks, self.n_draws, n_calls, len(gone))
                 n_calls += len(masks) * draws
         return Walk(tuple(gone), stacked(outputs), n_calls, why)
 
@@ -99,7 +99,7 @@ class Walk:
     """The parts that were taken away in order, and the answers after each."""
 
     order: tuple[int, ...]
-    outputs: Floats  # (1 + parts · blocks, k); row 0 is the instance
+    outputs: Floats  # (1 + parts · draws, k); row 0 is the instance
     n_calls: int
     why: str
 
@@ -119,16 +119,16 @@ def _without(d: int, gone: Sequence[int]) -> Any:
 
 
 def _fit(removal: Removal, walk: Walk, after: Floats, own: float) -> Fit:
-    """The falls of the output from one removal to the next, of answers (parts, blocks)."""
-    order, blocks = list(walk.order), after.shape[1]
-    steps = np.vstack([np.full((1, blocks), own), after])
+    """The falls of the output from one removal to the next, of answers (parts, draws)."""
+    order, draws = list(walk.order), after.shape[1]
+    steps = np.vstack([np.full((1, draws), own), after])
     falls = steps[:-1] - steps[1:]
     weights, covariance = np.zeros(removal.d), np.zeros((removal.d, removal.d))
     weights[order] = falls.mean(axis=1)
-    if blocks > 1 and order:
-        covariance[np.ix_(order, order)] = np.atleast_2d(np.cov(falls)) / blocks
+    if draws > 1 and order:
+        covariance[np.ix_(order, order)] = np.atleast_2d(np.cov(falls)) / draws
     chosen = np.isin(np.arange(removal.d), order)
     left = float(steps[-1].mean())
     return Fit(
-        weights, left, covariance, own, float("nan"), np.ones(removal.d, bool), chosen, max(blocks - 1.0, 1.0)
+        weights, left, covariance, own, float("nan"), np.ones(removal.d, bool), chosen, max(draws - 1.0, 1.0)
     )

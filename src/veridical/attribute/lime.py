@@ -13,7 +13,7 @@ from veridical.attribute.ask import Model
 from veridical.attribute.choose import Selector, as_package, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK, no_evidence, too_few, top_probability, weigh
 from veridical.attribute.linear import Linear, effective_size
-from veridical.attribute.neighborhood import Answers, Source, grow, private, shared
+from veridical.attribute.neighborhood import Answers, Source, grow, private, shared, sizes
 from veridical.attribute.question import Answer, Outputs, Question, flat_fit, is_flat
 from veridical.attribute.recipe import name_of
 from veridical.errors import InputError, check_positive, check_whole
@@ -133,7 +133,8 @@ class Lime:
     def explain(self, source: Source, question: Question) -> tuple[Explanation, ...]:
         """Explain from a source of samples, growing the neighborhood until it is enough."""
         names = question.representation.names
-        n, last = self.sizes(len(names), getattr(question.representation, "fewest", 0))
+        least = max(len(names) + 2, getattr(question.representation, "fewest", 0))
+        n, last = sizes(self.n_samples, self.max_calls, len(names), least)
         if self.n_samples is None:  # a sample that balances itself is better drawn whole
             n = min(max(n, getattr(question.representation, "whole", 0)), last)
         near = grow(None, *source(0, n), names)
@@ -144,25 +145,6 @@ class Lime:
             more = min(2 * n, last)
             near = grow(near, *source(n, more), names)
             n = more
-
-    def sizes(self, d: int, fewest: int = 0) -> tuple[int, int]:
-        """The first and the last number of samples for d parts, of which the law wants at least ``fewest``."""
-        least = max(d + 2, fewest)
-        if self.n_samples is not None:
-            if self.n_samples < least:
-                raise InputError(
-                    f"n_samples is {self.n_samples}, but {d} parts need at least {least}: "
-                    "ask for more samples, or leave n_samples out"
-                )
-            return self.n_samples, self.n_samples
-        last = self.max_calls - 1
-        if last < least:
-            raise InputError(
-                f"max_calls is {self.max_calls}, but {d} parts need at least {least + 1}: give a larger budget, "
-                "or larger parts"
-            )
-        first = max(128, 1 << (8 * d - 1).bit_length())
-        return min(first, last), last
 
     def kernel_for(self, representation: Representation) -> Kernel:
         """The kernel of these settings, made to measure for the representation."""

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from veridical.attribute.ask import Model, checked, stacked
+from veridical.errors import InputError
 from veridical.records import Common, Floats, Kernel, Neighborhood, Representation, Sample, Seed, Shareable
 
 CHECKED = 33  # samples, the instance among them, on which a shortcut must agree with the model
@@ -128,3 +129,22 @@ def grow(near: Neighborhood | None, sample: Sample, outputs: Floats, names: tupl
         np.concatenate([near.weights, sample.weights]),
         sample.design,
     )
+
+
+def sizes(n_samples: int | None, max_calls: int, d: int, least: int) -> tuple[int, int]:
+    """The first and the last number of samples for d parts, of which at least ``least`` are needed."""
+    if n_samples is not None:
+        if n_samples < least:
+            raise InputError(
+                f"n_samples is {n_samples}, but {d} parts need at least {least}: "
+                "ask for more samples, or leave n_samples out"
+            )
+        return n_samples, n_samples
+    last = max_calls - 1
+    if last < least:
+        raise InputError(
+            f"max_calls is {max_calls}, but {d} parts need at least {least + 1}: give a larger budget, "
+            "or larger parts"
+        )
+    first = max(128, 1 << (8 * d - 1).bit_length())
+    return min(first, last), last

@@ -44,9 +44,9 @@ class Occlusion:
 
 
 def _fit(falls: Floats, own: float) -> Fit:
-    """The mean of some independent answers (blocks, d), and its error."""
-    (blocks, d), weights = falls.shape, falls.mean(axis=0)
-    variance = falls.var(axis=0, ddof=1) / blocks if blocks > 1 else np.zeros(d)
+    """The mean of independent draws (draws, d), and its error."""
+    (draws, d), weights = falls.shape, falls.mean(axis=0)
+    variance = falls.var(axis=0, ddof=1) / draws if draws > 1 else np.zeros(d)
     every = np.ones(d, bool)
     return Fit(
         weights=weights,
@@ -56,5 +56,5 @@ def _fit(falls: Floats, own: float) -> Fit:
         fidelity=float("nan"),
         measured=every,
         chosen=every,
-        degrees=max(blocks - 1.0, 1.0),
+        degrees=max(draws - 1.0, 1.0),
     )

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from veridical.attribute.ask import Model, stacked
+from veridical.attribute.ask import Model
 from veridical.attribute.neighborhood import Make, asking
 from veridical.errors import InputError
 from veridical.records import Bools, Floats, Removable, Representation, Seed
-
-BLOCKS = 8  # independent nets that draws come from, so that their error can be told
 
 
 def removable(representation: Representation, wanted_by: str) -> Removable:
@@ -56,30 +54,14 @@ class Removal:
 
         return self.ask(masks.astype(np.float64), keep, first)
 
-    def blocks(self, n_draws: int) -> int:
-        """How many independent answers a mask gets: one where nothing is drawn."""
-        return 1 if self.representation.steady else min(BLOCKS, n_draws)
-
     def draws(self, n_draws: int) -> int:
-        """How often the model is asked about a mask: ``n_draws``, as far as blocks of equal size allow."""
-        blocks = self.blocks(n_draws)
-        return 1 if self.representation.steady else n_draws // blocks * blocks
+        """How often the model is asked about a mask: once where nothing is drawn."""
+        return 1 if self.representation.steady else n_draws
 
     def start(self, masks: Bools, n_draws: int) -> Floats:
-        """The answer to the instance itself, then those of ``means``, (1 + blocks · n, k)."""
-        whole = np.ones((1, self.d), bool)
-        if self.representation.steady:
-            return self(np.vstack([whole, masks]), 0)
-        return stacked([self(whole, 0), self.means(masks, n_draws, 1)])
+        """The answer to the instance itself, then those of ``repeated``, (1 + draws · n, k)."""
+        return self(np.vstack([np.ones((1, self.d), bool), np.tile(masks, (self.draws(n_draws), 1))]), 0)
 
-    def means(self, masks: Bools, n_draws: int, first: int, *path: int) -> Floats:
-        """Mean answers to masks, over draws of what is there without the parts, (blocks · n, k).
-
-        The draws of a block are a net, blocks are independent.
-        """
-        blocks, found = self.blocks(n_draws), []
-        each = self.draws(n_draws) // blocks
-        for block in range(blocks):
-            answers = self(np.repeat(masks, each, axis=0), first + block * each * len(masks), *path, block)
-            found.append(answers.reshape(len(masks), each, -1).mean(axis=1))
-        return stacked(found)
+    def repeated(self, masks: Bools, n_draws: int, first: int, *path: int) -> Floats:
+        """Answers to all masks, and again for each draw of what is there without the parts, (draws · n, k)."""
+        return self(np.tile(masks, (self.draws(n_draws), 1)), first, *path)

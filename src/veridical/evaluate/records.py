@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05  # of the tests, once they are adjusted for their number
 BETTER = ("higher", "lower")
+EASY = {  # families that some null rows are perfect in, so that a method need not beat them
+    "stability": ("constant",),  # it never changes
+    "randomization": ("random", "shuffled"),  # they always do
+    "complexity": ("random", "constant", "shuffled"),  # short is not yet good
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,17 +172,24 @@ class Report(Record):
         return f"{metric.name} ({metric.better} is better): {'; '.join(words)}."
 
     def no_better_than(self, metric: str, method: str) -> tuple[str, ...]:
-        """Null rows that a method does not beat; its own weights shuffled, only where that changes the score."""
-        own = self.score(metric, method).values
+        """Null rows that a method does not beat, of those that say something and that it was compared with.
+
+        A constant explanation is perfectly stable and a random one always changes with the model: to lose to
+        them says nothing. Its own weights, shuffled, count only where that changes the score.
+        """
+        own, easy = self.score(metric, method).values, EASY.get(self.metric(metric).family, ())
+        tested = {
+            c.second for c in self.comparisons if (c.metric, c.first) == (metric, method) and np.isfinite(c.p)
+        }
         found = []
         for null in self.nulls:
-            shuffled = null.startswith("shuffled ")
-            if shuffled and null != f"shuffled {method}":
+            kind = null.partition(" ")[0]
+            if null not in tested or kind in easy:
                 continue
             values = self.score(metric, null).values
             both = np.isfinite(own) & np.isfinite(values)
-            same = shuffled and np.allclose(own[both], values[both], rtol=1e-9, atol=1e-12)
-            if both.any() and not same and not self.beats(metric, method, null):
+            same = kind == "shuffled" and np.allclose(own[both], values[both], rtol=1e-9, atol=1e-12)
+            if not same and not self.beats(metric, method, null):
                 found.append(null)
         return tuple(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from veridical.attribute.question import is_flat
 from veridical.errors import InputError
 from veridical.evaluate.records import Metric
 from veridical.evaluate.taken import Taking
@@ -68,7 +69,7 @@ def mean_drop(effects: Floats, kept: Bools, outputs: Floats) -> float:
 def agreement(effects: Floats, kept: Bools, outputs: Floats) -> float:
     """Nguyen and Martínez 2020: rank correlation of what parts add, in size, and of what each changes."""
     change = np.abs(outputs[0] - outputs[1:])
-    if np.ptp(change) == 0:
+    if is_flat(outputs) or is_flat(change):
         raise InputError("all parts change the output by the same when they are taken away alone")
     size = np.abs(effects)
     return 0.0 if np.ptp(size) == 0 else rank_correlation(size, change)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from veridical.attribute.ask import Model, Target, n_rows
 from veridical.attribute.neighborhood import private
+from veridical.attribute.question import is_flat
 from veridical.attribute.removal import Removal, removable
 from veridical.evaluate.nearby import nearby
 from veridical.records import (
@@ -107,7 +108,7 @@ class Scene:
     def spread(self) -> tuple[float, float]:
         """The output without any part, and the range of outputs over random masks, the whole instance included."""
         outputs = self.without(self.some())
-        return float(outputs[0]), float(np.ptp(outputs))
+        return float(outputs[0]), 0.0 if is_flat(outputs) else float(np.ptp(outputs))
 
     def neighbors(self) -> list[Representation]:
         """Instances close to this one."""
@@ -164,6 +165,13 @@ class Scene:
 
     def _nearby(self) -> list[Representation]:
         return nearby(self.x, self.represent, self.representation, self.child(4), NEARBY)
+
+
+def own_input(representation: Representation, seed: Seed) -> Any:
+    """A batch of inputs as the model takes them, of which the first is the instance itself."""
+    if isinstance(representation, Removable):
+        return representation.keeping(np.ones((1, len(representation.names)), bool), seed)
+    return representation.realize(representation.draw(representation.kernel, seed, 0, FRESH))
 
 
 def _key(wanted: Asked) -> tuple[Any, ...]:

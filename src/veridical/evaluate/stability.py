@@ -11,7 +11,7 @@ from veridical.evaluate.weights import likeness, matched, rank_correlation, top_
 from veridical.records import Bools, Explanation, Floats
 
 SEEDS = 1  # other explanations that each is compared with
-TOP = 5  # parts that are kept in mind
+TOP = 5  # parts that are kept in mind, but at most half of them
 AGAIN, SIZED, CLOSE = 10, 11, 12  # purposes that seeds are for
 
 
@@ -63,7 +63,8 @@ def _top(
     """Which of the parts that both have are among the heaviest of them."""
     weights = np.zeros_like(explanation.weights)
     weights[at] = explanation.weights[at]
-    return np.asarray(top_of(weights, TOP, rng)[at])
+    k = max(min(TOP, len(np.unique(at)) // 2), 1)
+    return np.asarray(top_of(weights, k, rng)[at])
 
 
 def _nearby(trial: Trial) -> list[Explanation]:
@@ -114,6 +115,7 @@ STABILITY = (
         nearby_parts,
         "higher",
         "stability",
-        "Overlap of the five heaviest parts with those of instances nearby: 1 if they are the same.",
+        "Overlap of the five heaviest parts (of few, the heavier half) with those of instances nearby: 1 if they "
+        "are the same.",
     ),
 )

@@ -24,14 +24,12 @@ Scale: TypeAlias = tuple[Span, float]  # of a column: its ends, and where the be
 def ledger(report: Report) -> Markup:
     """What was compared, then every family: sentences, table, footnotes, and what its metrics measure."""
     r, sheets = report, sheets_of(report)
-    said = [tag("h3", {}, tag("bdi", {}, escape(r.title, 200)))] if r.title else []
-    said.append(tag("span", {}, escape(headline(r))))
     more = len(r.notes) - MOST_NOTES
     lines = [*r.notes[:MOST_NOTES], *([f"And {count(more, 'more note')}."] if more > 0 else [])]
     return tag(
         "div",
         {"class": "vd-report"},
-        tag("div", {"class": "vd-say"}, *said),
+        tag("div", {"class": "vd-say"}, tag("h3", {}, tag("bdi", {}, escape(headline(r), 300)))),
         _facts(r),
         *(_family(sheet, r.comparisons) for sheet in sheets),
         _key(sheets),

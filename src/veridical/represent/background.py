@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from veridical.errors import InputError
-from veridical.masks import Words, net, normal_net, normal_quantiles
+from veridical.masks import Words, generator, net, normal_net, normal_quantiles
 from veridical.records import Bools, Floats, Part, Seed
 from veridical.represent.columns import CELL_BITS, CELLS, Binned, Coded, Normal, as_numbers, hot_codes
 from veridical.represent.schema import Schema, never_missing
@@ -99,6 +99,14 @@ class Background:
         words = net(d, seed, start, stop)
         if tilt is not None:
             words = np.where(self.is_normal, words, _bent(words, tilt))
+        return self._values(words, tilt)
+
+    def draw_apart(self, seed: Seed, n: int) -> Values:
+        """Samples that know nothing of each other: a net would go along with whatever order there is in masks."""
+        shape = (n, len(self.columns))
+        return self._values(generator(seed, 1).integers(0, 2**32, shape, dtype=np.uint32), None)
+
+    def _values(self, words: Words, tilt: Tilt | None) -> Values:
         if self._all_binned:
             return self._binned_values(words)
         cells, numbers = np.zeros(words.shape, np.int32), np.zeros(words.shape)
@@ -274,8 +282,9 @@ class Background:
         for j, column in enumerate(self.columns):
             for position in column.positions if isinstance(column, Coded) else (column.position,):
                 kept[:, position] = masks[:, j]
-        if self.schema.labels is None:
-            return np.where(kept, row, drawn)
+        if self._plain or self.schema.labels is None:
+            mixed = np.where(kept, np.asarray(row), np.asarray(drawn))
+            return self.schema.build_plain(mixed) if self._plain else mixed
         both = self.schema.stack(row, drawn)
         taken = np.where(kept, 0, np.arange(1, len(masks) + 1)[:, None])
         columns = [self.schema.column(both, position).take(at) for position, at in enumerate(taken.T)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from veridical.errors import InputError, VeridicalError
 from veridical.masks import ByLaw, Gaussian, Sizes
-from veridical.records import Bools, Floats, Kernel, Part, Predict, Representation, Sample, Seed, View
+from veridical.records import Bools, Features, Floats, Kernel, Part, Predict, Representation, Sample, Seed, View
 
 NEAR = Gaussian(0.25)
 AT_ONCE = 2**25  # bytes of inputs that are made at once, about
@@ -54,6 +54,11 @@ class Masked(ByLaw):
     def keeping(self, masks: Bools, seed: Seed) -> Composed:
         """What masks stand for, which is the same for every seed."""
         return Composed(self.compose, masks.astype(np.float64))
+
+    def features(self, X: Any) -> Features | None:
+        """This instance and others as points, if it can be said."""
+        known = getattr(self.compose, "features", None)
+        return None if known is None else known(X)
 
     def shortcut(self, predict: Predict) -> Callable[[Floats], Any] | None:
         """A quicker way to ask this model about designs, if there is one."""

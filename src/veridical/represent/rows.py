@@ -13,7 +13,18 @@ from scipy.sparse import issparse
 
 from veridical.errors import InputError
 from veridical.masks import Gaussian
-from veridical.records import Bools, Design, Floats, Instances, Kernel, Part, Representation, Sample, Seed
+from veridical.records import (
+    Bools,
+    Design,
+    Features,
+    Floats,
+    Instances,
+    Kernel,
+    Part,
+    Representation,
+    Sample,
+    Seed,
+)
 from veridical.represent.background import Background, Placed, Tilt, Values
 from veridical.represent.columns import Coded
 from veridical.represent.discretize import Discretizer, Quantiles
@@ -230,8 +241,15 @@ class Row:
 
     def keeping(self, masks: Bools, seed: Seed) -> Any:
         """The row's own values where a mask keeps them, else those of a sample of the background."""
-        drawn = self.background.realize(self.background.draw(seed, 0, len(masks)), self.row)
+        drawn = self.background.realize(self.background.draw_apart(seed, len(masks)), self.row)
         return self.background.mixed(self.row, drawn, masks)
+
+    def features(self, X: Any) -> Features:
+        """This row and others, by whether they share its bins and categories, and by numbers in standard units."""
+        placed, is_normal = self.background.place(self.background.schema.check_table(X)), self.background.is_normal
+        own = np.where(is_normal, self.placed.normal[self.i], 1.0)
+        others = np.where(is_normal, placed.normal, placed.states == self.placed.states[self.i])
+        return Features(np.vstack([own, others]), np.arange(len(own)), np.ones(len(own)))
 
     def below(self, inputs: Any) -> Any:
         """Inputs with the row itself before them."""

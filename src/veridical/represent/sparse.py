@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix, issparse, vstack
 
 from veridical.errors import InputError
 from veridical.masks import Gaussian, Sizes, coins, euclidean
-from veridical.records import Bools, Kernel, Part, Representation, Sample, Seed
+from veridical.records import Bools, Features, Kernel, Part, Representation, Sample, Seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +65,12 @@ class SparseRow:
         """The row once a mask, as for ``realize``."""
         return self._masked(masks)
 
+    def features(self, X: Any) -> Features:
+        """This row and others, in the space of all columns."""
+        others = sparse_rows(X, self.columns, may_be_empty=True).matrix
+        points = vstack([self.row, others], format="csr").astype(np.float64)
+        return Features(points, self.row.indices.astype(np.int64), self.row.data.astype(np.float64))
+
     def _masked(self, masks: Any) -> Any:
         rows, kept = np.nonzero(masks)
         data, indices = self.row.data[kept], self.row.indices[kept]
@@ -107,7 +113,7 @@ class SparseRows:
         return [SparseRow(self.matrix[i], self.columns) for i in range(start, stop)]
 
 
-def sparse_rows(X: Any, names: Sequence[str]) -> SparseRows:
+def sparse_rows(X: Any, names: Sequence[str], may_be_empty: bool = False) -> SparseRows:
     """One or many rows, checked."""
     rows: Any = X if issparse(X) else np.atleast_2d(np.asarray(X))
     matrix: Any = csr_matrix(rows, copy=True)
@@ -118,6 +124,6 @@ def sparse_rows(X: Any, names: Sequence[str]) -> SparseRows:
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
-    if len(empty):
+    if len(empty) and not may_be_empty:
         raise InputError(f"row {empty[0]} is all zeros, so there is nothing to take away")
     return SparseRows(matrix, names)

@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from veridical.errors import InputError
 from veridical.masks import coins, removals
-from veridical.records import Bools, Floats, Part, Predict, View
+from veridical.records import Bools, Features, Floats, Part, Predict, View
 from veridical.represent.masked import Listed, Masked, NoParts, checked_flag, checked_parts, unique
 from veridical.represent.pipelines import Counted, counted
 
@@ -67,7 +68,12 @@ class Words:
         checked_parts(len(names), least, "word", 'give a longer text, or split="" for its characters')
         words = pieces if self.positions else names
         parts = tuple(Part(name, word, "word", word) for name, word in zip(names, words, strict=True))
-        return text_of(text, spans, list(owner), parts, self.mask)
+        return text_of(text, spans, list(owner), parts, self.mask, self.words)
+
+    def words(self, text: str) -> set[str]:
+        """The words of a text, each once."""
+        spans = words_of(text) if self.split is None else split_by(self.split, text)
+        return {text[start:stop] for start, stop in spans}
 
     def each(self, X: Any) -> Listed:
         """Many texts."""
@@ -103,13 +109,39 @@ class Sentences:
         return Listed.of(self, X, "texts")
 
 
-def text_of(text: str, spans: Spans, owner: list[int], parts: tuple[Part, ...], mask: str | None) -> Masked:
-    """A text whose pieces belong to parts."""
+def text_of(
+    text: str,
+    spans: Spans,
+    owner: list[int],
+    parts: tuple[Part, ...],
+    mask: str | None,
+    words: Callable[[str], set[str]] | None = None,
+) -> Masked:
+    """A text whose pieces belong to parts; ``words`` finds those of other texts, if parts are words."""
     d = len(parts)
     law = removals(d) if d > 1 else coins(d)
     where = np.array([(*span, part) for span, part in zip(spans, owner, strict=True)]).reshape(-1, 3)
     view = View("text", {"text": text, "spans": where})
-    return Masked(parts, law, TextComposer.of(text, spans, owner, d, mask), view)
+    bag = None if words is None else Bag(tuple(str(part.value) for part in parts), words)
+    return Masked(parts, law, TextComposer.of(text, spans, owner, d, mask, bag), view)
+
+
+@dataclass(frozen=True, eq=False)
+class Bag:
+    """The words of a text, one a part, and how those of others are found."""
+
+    parts: tuple[str, ...]
+    words: Callable[[str], set[str]]
+
+    def features(self, X: Any) -> Features:
+        """This text and others as bags of words: 1 where a word is in a text."""
+        texts = Listed.of(Words(), X, "texts").items
+        columns = {word: j for j, word in enumerate(dict.fromkeys(self.parts))}
+        bags = [set(self.parts), *(self.words(str(text)) for text in texts)]
+        found = [sorted(columns.setdefault(word, len(columns)) for word in sorted(bag)) for bag in bags]
+        ends = np.append(0, np.cumsum([len(row) for row in found]))
+        points = csr_matrix((np.ones(ends[-1]), np.concatenate(found), ends), shape=(len(bags), len(columns)))
+        return Features(points, np.array([columns[word] for word in self.parts]), np.ones(len(self.parts)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +154,12 @@ class TextComposer:
     n_parts: int
     pieces: tuple[tuple[str, int], ...]  # of the text in order, with their parts; -1 between parts
     mask: str | None
+    bag: Bag | None
 
     @classmethod
-    def of(cls, text: str, spans: Spans, owner: list[int], d: int, mask: str | None) -> TextComposer:
+    def of(
+        cls, text: str, spans: Spans, owner: list[int], d: int, mask: str | None, bag: Bag | None = None
+    ) -> TextComposer:
         end = next(c for c in map(chr, range(0xD800)) if c not in text and c not in (mask or ""))
         pieces, at = list[tuple[str, int]](), 0
         for (start, stop), part in zip(spans, owner, strict=True):
@@ -142,7 +177,7 @@ class TextComposer:
         needs.append(2 * d)
         lengths = [len(s) for s in shown]
         return cls(
-            b"".join(shown), np.repeat(np.array(needs, dtype=np.intp), lengths), end, d, tuple(pieces), mask
+            b"".join(shown), np.repeat(np.array(needs, dtype=np.intp), lengths), end, d, tuple(pieces), mask, bag
         )
 
     @property
@@ -161,6 +196,10 @@ class TextComposer:
         text = np.tile(np.frombuffer(self.text, dtype=np.uint8), n)
         kept: bytes = text.compress(shown.ravel()).tobytes()
         return kept.decode(errors="surrogatepass").split(self.end)[:-1]
+
+    def features(self, X: Any) -> Features | None:
+        """This text and others as points, if its parts are words."""
+        return None if self.bag is None else self.bag.features(X)
 
     def shortcut(self, predict: Predict) -> Callable[[Floats], Any] | None:
         """Word counts straight from masks, where the model is a pipeline that looks at nothing else."""
