@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import review_models
 import reviews
 import used_words
 import veridical as vd
+from review_models import Asked, used
 
 KEY = ("domain", "model", "split", "method")
 K = 10  # words of an explanation
@@ -42,41 +43,39 @@ WIDTHS = {  # of Parzen windows, as the paper's code has them
 class Way:
     """A method, and whether it is so slow that few reviews must do."""
 
-    method: Callable[[str, str, reviews.Reviews], Any]  # of domain and model, and the reviews
+    method: Callable[[Asked], Any]
     slow: bool = False
 
 
-def _parzen(domain: str, model: str, known: reviews.Reviews) -> Any:
-    return vd.Parzen(data=known.train, width=WIDTHS.get((domain, model), WIDTHS[domain, "tree"]))
+def _parzen(asked: Asked) -> Any:
+    return asked.windows(WIDTHS.get((asked.domain, asked.name), WIDTHS[asked.domain, "tree"]))
 
 
 METHODS = {
-    "random": Way(lambda *_: vd.RandomParts(n_features=K)),
+    "random": Way(lambda _: vd.RandomParts(n_features=K)),
     "parzen": Way(_parzen, slow=True),
-    "greedy": Way(lambda *_: vd.Greedy(n_features=K), slow=True),
-    "LIME": Way(lambda *_: vd.Lime.experiments(n_features=K), slow=True),
-    "ours": Way(lambda *_: OURS),
+    "greedy": Way(lambda _: vd.Greedy(n_features=K), slow=True),
+    "LIME": Way(lambda _: vd.Lime.experiments(n_features=K), slow=True),
+    "ours": Way(lambda _: OURS),
 }
 
 
 def measure(cell: cells.Cell, data: Path, most: int) -> dict[str, Any]:
     """One method on the reviews of a split whose used words are known; at most so many."""
-    known = reviews.load(cell["domain"], cell["split"], data)
-    pipeline = review_models.model(cell["model"], cell["domain"], cell["split"], data)
-    method = METHODS[cell["method"]].method(cell["domain"], cell["model"], known)
+    asked = Asked(cell["model"], cell["domain"], cell["split"], data)
+    known, model = asked.known, asked.pipeline.named_steps["model"]
+    method = METHODS[cell["method"]].method(asked)
     scores, calls, sizes, used_time = [], [], [], 0.0
-    for i, words in chosen(known, pipeline.named_steps["model"], most):
+    for i, words in chosen(asked, most):
         start = time.perf_counter()
-        own = long_enough(method, known.X_test[i].nnz)
-        target = int(known.y_test[i])
-        why = vd.explain(pipeline.predict_proba, reviews.WORDS, known.test[i], target=target, method=own, rng=i)
+        (why,) = asked.explain(i, method, [int(known.y_test[i])])
         used_time += time.perf_counter() - start
         scores.append(used_words.found(order_of(why, known), words, K))
         calls.append(why.n_calls)
         sizes.append(len(words.gold))
     if not scores:
         raise ValueError("the model uses no word of any test review")
-    right = pipeline.predict_proba(known.test).argmax(axis=1) == known.y_test
+    right = model.predict_proba(known.X_test).argmax(axis=1) == known.y_test
     return {
         **{f"{name}{tail}": v for name in FIELDS for tail, v in _mean(scores, name)},
         "n": len(scores),
@@ -85,28 +84,18 @@ def measure(cell: cells.Cell, data: Path, most: int) -> dict[str, Any]:
         "over": int(np.sum(np.array(calls) > CALLS)),
         "ms": 1000 * used_time / len(scores),
         "accuracy": float(right.mean()),
-        **bounds(known, pipeline.named_steps["model"]),
+        **bounds(asked),
     }
 
 
 FIELDS = ("recall", "known", "precision")
 
 
-def long_enough(method: Any, d: int) -> Any:
-    """The method, with more samples if a review has so many words that it could not do with fewer."""
-    needs = LONG * d
-    few = isinstance(method, vd.Lime) and method.n_samples is not None and method.n_samples < needs
-    return replace(method, n_samples=needs) if few else method
-
-
-def chosen(known: reviews.Reviews, model: Any, most: int) -> Iterator[tuple[int, used_words.Used]]:
-    """Test reviews in a fixed random order, those of which the model uses at least one of two words or more."""
-    n = 0
-    for i in np.random.RandomState(0).permutation(len(known.test)):
-        words = used_words.used(model, known.X_test[i].indices)
-        if words.gold and known.X_test[i].nnz > 1 and n < most:
-            n += 1
-            yield int(i), words
+def chosen(asked: Asked, most: int) -> list[tuple[int, used_words.Used]]:
+    """Test reviews in a fixed random order, with their used words: those of two words or more that have any."""
+    words, sizes = used(asked), asked.known.X_test.getnnz(axis=1)
+    order = np.random.RandomState(0).permutation(len(words))
+    return [(int(i), words[i]) for i in order if words[i].gold and sizes[i] > 1][:most]
 
 
 def order_of(why: vd.Explanation, known: reviews.Reviews) -> list[int]:
@@ -115,9 +104,10 @@ def order_of(why: vd.Explanation, known: reviews.Reviews) -> list[int]:
     return [known.counter.vocabulary_[why.parts[j].column] for j in heavy if why.weights[j] != 0]
 
 
-def bounds(known: reviews.Reviews, model: Any) -> dict[str, Any]:
+def bounds(asked: Asked) -> dict[str, Any]:
     """What is known without any explanation, over all test reviews with used words."""
-    found = [(words, known.X_test[i].nnz) for i, words in chosen(known, model, len(known.test))]
+    known = asked.known
+    found = [(words, known.X_test[i].nnz) for i, words in chosen(asked, len(known.test))]
     limits = np.array([used_words.ceiling(words, d, K) for words, d in found])
     return {
         "ceiling": float(limits[:, 0].mean()),

@@ -118,7 +118,7 @@ def chosen(leaves: forests.Leaves, texts: Sequence[str], better: int, rng: np.ra
     many = tuple(tuple(map(certain, each)) for each in plain)
     user, trusting = (Chooser.of(*each, forests.FAKES, k=K) for each in (many, plain))
     real = [flips(forests.alone(leaves, number), reviews.WORDS, texts, forests.FAKES) for number in (0, 1)]
-    oracle = Choice.by((int(real[0].sum()), int(real[1].sum())), (forests.FAKES, forests.FAKES), len(texts))
+    oracle = Choice.by((int(real[0].sum()), int(real[1].sum())), (forests.FAKES, forests.FAKES), n=len(texts))
     every = user()
     return {
         **curves(user, many, better, rng),
@@ -138,13 +138,9 @@ def by_lists(
 
 
 def plan(rounds: dict[str, int], domains: Sequence[str], first: int = 0) -> list[cells.Cell]:
-    """All rounds, the domains in turn, so that a run that is stopped has some of each."""
-    return [
-        {"domain": domain, "pair": pair, "round": number}
-        for pair, n in rounds.items()
-        for number in range(first, first + n)
-        for domain in domains
-    ]
+    """All rounds, kinds and domains in turn, so that a run that is stopped has some of each."""
+    turns = sorted((i / n, pair, first + i) for pair, n in rounds.items() for i in range(n))
+    return [{"domain": domain, "pair": pair, "round": number} for _, pair, number in turns for domain in domains]
 
 
 def show(cell: cells.Cell) -> str:

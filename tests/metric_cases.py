@@ -36,7 +36,7 @@ def trial_of(
     representation = game(d)
     target = resolve(None, model, model(np.ones((1, d))))
     weights = np.asarray(weights, float)
-    made = vd.explain(predict, game, d, method=vd.Lime(n_samples=4 * d + 8))
+    made = vd.explain(predict, game, d, method=vd.Occlusion())
     why = replace(
         made, weights=weights, intercept=intercept, local_prediction=float(intercept + weights.sum()), recipe={}
     )

@@ -191,6 +191,37 @@ def test_a_method_that_fails_on_some_instances(how: str, why: str) -> None:
     assert report.score("size", "random").n == 10
 
 
+def test_a_model_that_fails_near_an_instance() -> None:
+    """It answers to few rows and not to many: the metric says so, and the others go on."""
+    numbers = vd.Rows(X, discretize=vd.Continuous())
+    report = quick(
+        "size", "fidelity", predict=_raising, represent=numbers, X=X[:6], methods=vd.Lime(n_samples=100)
+    )
+    assert "not so many" in report.score("fidelity", "Lime").reason
+    assert report.score("size", "Lime").n == report.score("size", "shuffled Lime").n == 6
+
+
+def _raising(rows: Any) -> Any:
+    if len(rows) > 200:
+        raise ValueError("not so many")
+    return np.asarray(rows)[:, 0]
+
+
+def test_wide_tables_are_asked_a_piece_at_a_time() -> None:
+    wide = DRAWS.normal(size=(60, 400))
+    largest = []
+
+    def first(rows: Any) -> Any:
+        largest.append(rows.shape)
+        return rows[:, 0] + rows[:, 1]
+
+    report = quick("monotonicity", "deletion", predict=first, represent=vd.Rows(wide), X=wide[:1],
+                   methods=vd.RandomParts(n_features=None))  # fmt: skip
+    assert report.score("monotonicity", "RandomParts").n == 1
+    assert report.score("deletion", "RandomParts").n == 1
+    assert max(np.prod(shape) for shape in largest) <= 8192 * 400
+
+
 def test_empty_explanations() -> None:
     report = quick("size", "entropy", "deletion", "seeds", methods=Broken("empty", 1.0))
     assert report.score("size", "Broken").mean == 0

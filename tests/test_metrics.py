@@ -175,6 +175,20 @@ def test_monotonicity() -> None:
     assert measure("monotonicity", np.ones(4), lambda m: np.asarray(m) @ weights) == 0
 
 
+def test_monotonicity_of_very_many_parts_looks_at_some() -> None:
+    weights = np.arange(1.0, 2001)
+    trial = trial_of(lambda m: np.asarray(m, float) @ weights, 2000, weights)
+    assert METRICS["monotonicity"].measure.wants(trial, rng()).kept.shape == (513, 2000)
+    assert METRICS["monotonicity"].measure(trial, rng()) == pytest.approx(1)
+
+
+def test_a_trial_of_ones_own_needs_no_scene() -> None:
+    trial = replace(trial_of(linear, 8, TRUE), scene=None)
+    for name in ("fidelity", "deletion", "infidelity"):
+        again = [METRICS[name].measure(trial, rng()) for _ in range(2)]
+        assert again[0] == again[1]
+
+
 def test_seeds_and_sizes_are_cosines() -> None:
     right = trial_of(linear, 8, TRUE)
     for factor, wanted in ((2.0, 1.0), (-1.0, -1.0)):

@@ -25,7 +25,7 @@ from veridical.errors import InputError
 from veridical.evaluate.records import Comparison, Metric, Report, Score
 from veridical.render import html, terminal
 from veridical.render.ledger import MOST_NOTES, MOST_PAIRS
-from veridical.render.reports import best_of, note_of, p_words, sheets_of
+from veridical.render.reports import LEVEL, best_of, note_of, p_words, sheets_of
 from veridical.serialize import load, save
 
 TAGS = {
@@ -180,7 +180,7 @@ def test_no_drawing_says_what_words_do_not() -> None:
     page = seen(cases.plain())
     assert all(known["aria-hidden"] == "true" for known in page.all("svg"))
     signs = [known["aria-label"] for tag, known in page.found if known.get("role") == "img"]
-    assert {"higher is better", "lower is better", "among the best", "no better than a null row"} == set(signs)
+    assert {"higher is better", "lower is better", "among the best", LEVEL} == set(signs)
     for scope in ("col", "row", "rowgroup"):
         assert [known for known in page.all("th") if known["scope"] == scope]
 
@@ -528,3 +528,33 @@ def test_hostile_names_are_taken_literally_by_figures(tmp_path: Path, pyplot: An
     r = cases.strangers([name for name in made.HOSTILE if name.isascii()])
     for suffix in (".png", ".pdf", ".svg"):
         r.save(tmp_path / f"r{suffix}")
+
+
+# ---- null rows that say nothing
+
+
+@pytest.mark.parametrize(
+    ("family", "beaten"),
+    [
+        ("fidelity", ("random", "constant", "shuffled b")),
+        ("stability", ("random", "shuffled b")),
+        ("randomization", ("constant",)),
+        ("complexity", ()),
+    ],
+)
+def test_methods_need_not_beat_null_rows_that_are_perfect_at_a_metric(
+    family: str, beaten: tuple[str, ...]
+) -> None:
+    r = cases.report([cases.metric("m", "higher", family)], {"a": 0.8, "b": 0.12})
+    assert r.no_better_than("m", "a") == ()
+    assert r.no_better_than("m", "b") == beaten
+    marked = [cell.level for cell in sheets_of(r)[0].columns[0].cells]
+    assert marked == [False, bool(beaten), *[False] * 4]
+    assert ("b is not shown to be better than" in r.sentences[0]) == bool(beaten)
+    lines = seen(r).all("path", "vd-best-null")
+    assert len(lines) == (0 if family == "complexity" else 2)
+
+
+def test_what_was_not_compared_is_not_said_to_lose() -> None:
+    r = cases.single()
+    assert not any(r.no_better_than(m.name, method) for m in r.metrics for method in r.methods)

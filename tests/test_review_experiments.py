@@ -203,15 +203,15 @@ def test_columns_of_an_explanation_come_by_weight(folder: Path):
 
 
 def test_long_reviews_get_the_calls_they_need():
-    assert faithfulness.long_enough(faithfulness.OURS, 600) is faithfulness.OURS
-    assert faithfulness.long_enough(faithfulness.OURS, 1000).n_samples == 3000
+    assert review_models.long_enough(faithfulness.OURS, 600) is faithfulness.OURS
+    assert review_models.long_enough(faithfulness.OURS, 1000).n_samples == 3000
     other = vd.Greedy()
-    assert faithfulness.long_enough(other, 10_000) is other
+    assert review_models.long_enough(other, 10_000) is other
 
 
 def test_recall_is_measured_and_shown(folder: Path, tmp_path: Path):
     made = []
-    for method in ("random", "greedy", "ours"):
+    for method in ("random", "parzen", "greedy", "ours"):
         for model in ("sparse regression", "tree", "forest"):
             cell = {"domain": "books", "model": model, "split": 1, "method": method}
             made.append({**cell, **faithfulness.measure(cell, folder, 12)})
@@ -231,7 +231,7 @@ def test_recall_is_measured_and_shown(folder: Path, tmp_path: Path):
 
 def test_trust_is_measured_and_shown(folder: Path, tmp_path: Path):
     made = []
-    for user in ("everything", "random", "greedy", "ours", "ours, ten words"):
+    for user in ("everything", "random", "parzen", "greedy", "ours", "ours, ten words"):
         for model in ("LR", "SVM"):
             cell = {"domain": "books", "model": model, "split": 1, "user": user}
             made.append({**cell, **trust.measure(cell, folder, 20, 20)})
@@ -269,7 +269,8 @@ def test_the_explanation_that_fits_best_is_believed():
         odds = np.exp([sum(weights[word] for word in text.split()) for text in texts])
         return np.column_stack([1 / (1 + odds), odds / (1 + odds)])
 
-    why = trust.explained(predict, "a b c d", vd.Lime(n_samples=128), (1, trust.log_odds), 0)
+    method = vd.Lime(n_samples=128)
+    why = trust.best(vd.explain(predict, reviews.WORDS, "a b c d", target=[1, trust.log_odds], method=method))
     assert why.target == "log_odds"
     gone = np.array([[True, False, True, False], [False, True, False, False]])
     np.testing.assert_array_equal(trust.subtract(why, gone), [False, True])

@@ -96,7 +96,7 @@ FIDELITY = (
     ),
     Metric(
         "faithfulness_correlation",
-        Taking(without_some, faithfulness, draws=16, key=1),
+        Taking(without_some, faithfulness, key=1),
         "higher",
         "fidelity",
         "Correlation of the sum of the weights of a random quarter of the parts with how much the output falls "
@@ -104,7 +104,7 @@ FIDELITY = (
     ),
     Metric(
         "infidelity",
-        Taking(without_few, infidelity, draws=16, key=2),
+        Taking(without_few, infidelity, key=2),
         "lower",
         "fidelity",
         "Share of the output's squared change, when one part up to a quarter of them are taken away at random, "

@@ -143,7 +143,7 @@ class Report(Record):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """One a metric: who is best, who cannot be told from the best, who is no better than a null row."""
+        """One a metric: who is best, who cannot be told from the best, who is not shown to beat a null row."""
         return tuple(self._sentence(metric) for metric in self.metrics)
 
     def _sentence(self, metric: Metric) -> str:
@@ -168,7 +168,10 @@ class Report(Record):
             nulls = [null.partition(" ")[0] for null in self.no_better_than(metric.name, method)]
             if nulls:
                 empty.setdefault(listed(nulls, "or"), []).append(method)
-        words += [f"{listed(m)} {'is' if len(m) == 1 else 'are'} no better than {n}" for n, m in empty.items()]
+        words += [
+            f"{listed(m)} {'is' if len(m) == 1 else 'are'} not shown to be better than {n}"
+            for n, m in empty.items()
+        ]
         return f"{metric.name} ({metric.better} is better): {'; '.join(words)}."
 
     def no_better_than(self, metric: str, method: str) -> tuple[str, ...]:
@@ -183,8 +186,8 @@ class Report(Record):
         }
         found = []
         for null in self.nulls:
-            kind = null.partition(" ")[0]
-            if null not in tested or kind in easy:
+            kind, _, of = null.partition(" ")
+            if null not in tested or kind in easy or of not in ("", method):
                 continue
             values = self.score(metric, null).values
             both = np.isfinite(own) & np.isfinite(values)

@@ -23,7 +23,7 @@ def seeds(trial: Trial, rng: np.random.Generator) -> float:
 
 
 def sizes(trial: Trial, rng: np.random.Generator) -> float:
-    """Likeness of the weights to those from half as many samples."""
+    """Likeness of the weights to those from half as many samples; from twice as many, if half were too few."""
     if trial.again is None:
         raise InputError("this method has no number of samples")
     other = trial.again(trial.representation, scene_of(trial).child(SIZED))
@@ -93,7 +93,7 @@ STABILITY = (
         sizes,
         "higher",
         "stability",
-        "Cosine of the weights with those from half as many samples: 1 if only their unit differs.",
+        "Cosine of the weights with those from half (of few, twice) as many samples: 1 if only the unit differs.",
     ),
     Metric(
         "max_sensitivity",

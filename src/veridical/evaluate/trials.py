@@ -27,6 +27,7 @@ from veridical.evaluate.taken import ask_ahead, slopes_of
 from veridical.evaluate.truth import truth_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Representer, Seed
 
+FEWEST = 64  # samples beside those that the parts need, below which nothing is halved
 SIZES = ("n_samples", "n_draws")  # settings that say how many samples a method draws
 OWN, MEASURE = 0, 30  # purposes that seeds are for: the explanations themselves, and what metrics draw
 
@@ -81,14 +82,14 @@ class Kept:
         return _checked(found, representation)
 
     def halved(self, explanation: Explanation) -> Kept | None:
-        """The same method with half as many samples as it took, if it has a number of them."""
+        """The same method with half as many samples as it took, or twice if half were too few, if it has any."""
         method: Any = self.method
         named = [f.name for f in fields(method) if f.name in SIZES] if is_dataclass(method) else []
         if named and not self.smaller:
             now = getattr(method, named[0])
             n = int(explanation.n_calls - 1 if now is None else now)
-            few = named[0] == "n_samples" and n // 2 < 2 * len(explanation.parts) + 4
-            other = 2 * n if few else max(n // 2, 1)  # half might be too few to fit anything
+            few = n // 2 < (4 * len(explanation.parts) + FEWEST if named[0] == "n_samples" else 2)
+            other = 2 * n if few else n // 2  # half might be too few to fit anything
             self.smaller.append(Kept(replace(method, **{named[0]: other}), self.model, self.target))
         return self.smaller[0] if self.smaller else None
 
