@@ -111,7 +111,7 @@ def fidelity_words(fidelity: float) -> str:
 def unmeasured_words(explanation: Explanation) -> str:
     """Which parts were not measured, or nothing."""
     names = [p.name for p, ok in zip(explanation.parts, measured(explanation), strict=True) if not ok]
-    return f"not measured, the samples hardly vary them: {listing(names)}" if names else ""
+    return f"not measured: {listing(names)}" if names else ""
 
 
 def unsettled_words(explanation: Explanation) -> str:
