@@ -22,7 +22,7 @@ import cells
 import pets
 import veridical as vd
 from early import FEATURES
-from raters import panel
+from raters import SEEN, panel
 from sets import NoDataError
 
 KEY = ("features", "pair", "seed", "animals")
@@ -187,6 +187,8 @@ def main(settings: argparse.Namespace) -> None:
         pets.check(settings.data, [breed for pair in settings.pairs for breed in pair.split("/")])
     except NoDataError as error:
         raise SystemExit(f"husky: {error}") from None
+    if settings.animals < max(SEEN.values()):
+        raise SystemExit(f"husky: --animals wants at least {max(SEEN.values())}, for raters see so many of a kind")
     outside(settings.pictures)
     results = cells.Results(settings.out, "husky", KEY)
     results.commands = list(dict.fromkeys([*results.commands, cells.command(settings.data)]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ K = 10  # words of an explanation that are shown
 SAMPLES, A_WORD = 512, 3  # of an explanation: at least so many, and so many a word
 GREEDY = 4  # greedy lists are made in each so many-th round: they take a third as long as all else
 SPLIT = 1  # the paper's: the seed that cuts the test reviews off
-ROUNDS = {"found": 200, "planted": 30}  # a domain
+ROUNDS = {"found": 200, "planted": 20}  # a domain
 FULL = {"found": 800, "planted": 100}
 NARROW = 0.5**0.5  # times the width of the library's kernel: exp(-D²/25²), as in the paper
 
@@ -53,6 +54,16 @@ def explained(leaves: forests.Leaves, texts: Sequence[str], seed: int) -> tuple[
     return tuple(why[0] for why in both), tuple(why[1] for why in both)
 
 
+def certain(why: vd.Explanation) -> vd.Explanation:
+    """An explanation as it is shown: of its words that are not zero for certain, the heaviest ten."""
+    low, high = why.intervals.T
+    sure = np.where((low > 0) | (high < 0), why.weights, 0.0)
+    heaviest = np.argsort(-np.abs(sure), kind="stable")[:K]
+    shown = np.zeros(len(sure))
+    shown[heaviest] = sure[heaviest]
+    return replace(why, weights=shown)
+
+
 def listed(leaves: forests.Leaves, texts: Sequence[str]) -> tuple[Any, Any]:
     """Greedy lists for both forests: words taken away until the predicted class changes."""
     method = vd.Greedy(n_features=K, stop_at_flip=True)
@@ -66,7 +77,7 @@ def listed(leaves: forests.Leaves, texts: Sequence[str]) -> tuple[Any, Any]:
     return first, second
 
 
-def curves(user: Chooser, many: tuple[Any, Any], better: int, rng: np.random.Generator) -> dict[str, str]:
+def curves(user: Chooser, many: Any, better: int, rng: np.random.Generator) -> dict[str, str]:
     """How often the better forest is chosen by number of explanations shown: picked, or at random."""
     most = max(BUDGETS)
     picks = [vd.pick(each, most, k=K).chosen for each in many]
@@ -103,13 +114,15 @@ def measure(cell: cells.Cell, data: Path) -> dict[str, Any]:
 
 def chosen(leaves: forests.Leaves, texts: Sequence[str], better: int, rng: np.random.Generator) -> dict[str, Any]:
     """What users choose who see explanations, and an oracle that asks both forests without the fake words."""
-    many = explained(leaves, texts, int(rng.integers(2**32)))
-    user = Chooser.of(*many, forests.FAKES, k=K)
+    plain = explained(leaves, texts, int(rng.integers(2**32)))
+    many = tuple(tuple(map(certain, each)) for each in plain)
+    user, trusting = (Chooser.of(*each, forests.FAKES, k=K) for each in (many, plain))
     real = [flips(forests.alone(leaves, number), reviews.WORDS, texts, forests.FAKES) for number in (0, 1)]
-    oracle = Choice.by((int(real[0].sum()), int(real[1].sum())), (forests.FAKES, forests.FAKES), len(texts))
+    oracle = Choice.by((int(real[0].sum()), int(real[1].sum())), (forests.FAKES, forests.FAKES), n=len(texts))
     every = user()
     return {
         **curves(user, many, better, rng),
+        **{f"plain_{name}": value for name, value in curves(trusting, plain, better, rng).items()},
         "oracle": packed([oracle.right(better)]),
         "mistrusted": [every.mistrusted[better], every.mistrusted[1 - better]],
         "flips": [oracle.mistrusted[better], oracle.mistrusted[1 - better]],
@@ -125,13 +138,9 @@ def by_lists(
 
 
 def plan(rounds: dict[str, int], domains: Sequence[str], first: int = 0) -> list[cells.Cell]:
-    """All rounds, the domains in turn, so that a run that is stopped has some of each."""
-    return [
-        {"domain": domain, "pair": pair, "round": number}
-        for pair, n in rounds.items()
-        for number in range(first, first + n)
-        for domain in domains
-    ]
+    """All rounds, kinds and domains in turn, so that a run that is stopped has some of each."""
+    turns = sorted((i / n, pair, first + i) for pair, n in rounds.items() for i in range(n))
+    return [{"domain": domain, "pair": pair, "round": number} for _, pair, number in turns for domain in domains]
 
 
 def show(cell: cells.Cell) -> str:

@@ -95,7 +95,7 @@ def original(worlds: Worlds, n: int) -> dict[str, Any]:
     headers, or words that are not about religion.
     """
     first, second = (worlds.pages.some(rows) for rows in religion.split_pages(worlds.pages.labels))
-    topic, column = Topic.of(worlds, first, *RULES[RULE]), worlds.column
+    topic, column = Topic.of(worlds, first, RULES[RULE]), worlds.column
     header = worlds.headers > worlds.bodies
     rules = {"headers": lambda word: bool(header[column[word]]), "not about religion": topic.bad}
     rng = np.random.default_rng(0)
@@ -125,7 +125,7 @@ def original(worlds: Worlds, n: int) -> dict[str, Any]:
 def choice(worlds: Worlds, path: int) -> dict[str, Any]:
     """How many users choose the cleaned classifier, by method, pick, and how much they notice."""
     first, second = (worlds.pages.some(rows) for rows in religion.split_pages(worlds.pages.labels))
-    topic = Topic.of(worlds, first, *RULES[RULE])
+    topic = Topic.of(worlds, first, RULES[RULE])
     (cleaning,) = clean(study_of(worlds, second, "SP", path), Rule(topic.bad, ATTENTION), rng=path)
     models = Classifier.without(worlds), Classifier.without(worlds, cleaning.removed)
     rng = np.random.default_rng([path, 2])

@@ -84,12 +84,10 @@ def _cutout(data: Path, row: dict[str, str]) -> Cutout:
     cover = binary_dilation(trimap == ANIMAL, iterations=RIM).astype(float)
     down, across = np.nonzero(cover)
     middle = down.mean(), across.mean()
-    apart = np.maximum(
-        abs(down - middle[0]), abs(across - middle[1])
-    )  # half the side of the least square it is in
-    inside = np.bincount(np.ceil(apart).astype(int)).cumsum()
-    sides = 2 * np.arange(len(inside)) + 1
-    half = int(np.flatnonzero(inside >= FILLED * sides**2).max(initial=len(inside) // 2))
+    apart = np.maximum(abs(down - middle[0]), abs(across - middle[1]))
+    inside = np.bincount(np.ceil(apart).astype(int), minlength=max(trimap.shape)).cumsum()
+    share = inside / (2 * np.arange(len(inside)) + 1) ** 2  # of squares around the middle
+    half = int(np.flatnonzero(share >= min(FILLED, share[8:].max())).max())
     edges = [(round(m) - half, round(m) + half + 1) for m in middle]
     size = (SIDE, SIDE)
     colors = resize(_cut(picture, edges, "edge"), size, anti_aliasing=True)

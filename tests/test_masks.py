@@ -237,3 +237,10 @@ def test_a_later_piece_of_masks_is_another_one() -> None:
     assert len(first) == 65
     assert len(second) == 64
     assert not np.array_equal(first[1:], second)
+
+
+def test_very_many_parts_are_drawn_without_a_warning() -> None:
+    """No share of masks is so small that it would not be a number."""
+    sample = coins(1100).sample(vd.Gaussian(0.25), np.random.SeedSequence(0), 0, 4096)
+    assert np.isfinite(sample.weights).all()
+    assert sample.weights[1:].min() > 0

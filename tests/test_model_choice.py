@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import veridical as vd
+
 EXPERIMENTS = str(Path(__file__).parents[1] / "experiments")
 sys.path.insert(0, EXPERIMENTS)  # for these imports alone
 try:
@@ -154,6 +156,32 @@ def test_choices_are_told_with_their_errors(choices, tmp_path):
     np.testing.assert_allclose(shown.early(made), 40)
     shown.figures([*choices, skipped], tmp_path)
     assert (tmp_path / "model_choice.svg").exists()
+
+
+def test_a_run_that_is_stopped_has_some_of_each():
+    told = model_choice.plan({"found": 4, "planted": 2}, ["books", "dvd"], 10)
+    assert len({tuple(cell.values()) for cell in told}) == len(told) == 12
+    assert [(cell["pair"], cell["round"]) for cell in told[::2]] == [
+        ("found", 10), ("planted", 10), ("found", 11), ("found", 12), ("planted", 11), ("found", 13),
+    ]  # fmt: skip
+
+
+def test_only_words_that_are_certain_are_shown():
+    text = " ".join(f"w{j:02d}" for j in range(20))
+    rng = np.random.default_rng(0)
+    noise = {}
+
+    def predict(texts):
+        return [0.5 * ("w03" in t) + 0.1 * noise.setdefault(t, rng.normal()) for t in texts]
+
+    why = vd.explain(predict, reviews.WORDS, text, method=vd.Lime(n_samples=256))
+    shown = model_choice.certain(why)
+    assert shown.top(1)[0][0] == "w03"
+    assert np.count_nonzero(shown.weights) < 5 < 20 == np.count_nonzero(why.weights)
+    kept = shown.weights != 0
+    np.testing.assert_array_equal(shown.weights[kept], why.weights[kept])
+    exact = vd.explain(lambda texts: [t.count("w") for t in texts], reviews.WORDS, "w1 w2 w3")
+    np.testing.assert_allclose(model_choice.certain(exact).weights, 1)
 
 
 def test_model_choice_says_what_is_missing(tmp_path):

@@ -179,8 +179,18 @@ def test_bad_input(change, told):
         )
 
 
+def test_a_rule_of_ones_own_is_checked():
+    why = made({"fake0": 0.3, "word": 0.3}, 0.6)
+    found = choose(
+        [why], [why], {"fake0"}, mistrust=lambda reading, marked: reading.weights[:, marked].sum(1) > 0.2
+    )
+    assert found.mistrusted == (1, 1)
+    with pytest.raises(InputError, match="mistrust must say True or False of each of 1 predictions"):
+        choose([why], [why], {"fake0"}, mistrust=lambda reading, marked: reading.weights @ marked)
+
+
 def test_one_choice_more_or_less_is_no_tie():
-    assert [Choice.by(c, ((), ()), 9).chosen for c in ((1, 2), (2, 1), (3, 3))] == [0, 1, None]
+    assert [Choice.by(c, ((), ()), n=9).chosen for c in ((1, 2), (2, 1), (3, 3))] == [0, 1, None]
 
 
 def test_the_oracle_asks_the_model_itself():

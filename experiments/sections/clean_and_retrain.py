@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cells import Cell
+from clean_and_retrain import RULE
 from sections.markdown import number, table
 from summary import distinct, paired, where
 
@@ -59,9 +60,9 @@ def tables(cells: Sequence[Cell]) -> str:
 
 
 def targets(cells: Sequence[Cell]) -> str:
-    """What was wanted, and whether it was found."""
+    """What was wanted on the second half of the pages, by the rule that was chosen, and whether it was found."""
     rows = []
-    for rule in distinct(cells, "rule"):
+    for rule in [RULE] if where(cells, half="second") else []:
         for pick in ("SP", "RP"):
             some = where(cells, rule=rule, pick=pick)
             if gain(some, "knowing"):
@@ -196,8 +197,9 @@ def rounds(cells: Sequence[Cell]) -> Any:
                 if not paths:
                     continue
                 if user == "knowing":
-                    for each in (path for c in some for path in c["users"][user]["pages"]):
-                        panel.plot(range(len(each)), each, color=color, lw=0.4, alpha=0.25)
+                    each = [path for c in some for path in c["users"][user]["pages"]]
+                    thin = {"color": color, "lw": 0.7, "alpha": float(np.clip(5 / len(each), 0.1, 0.5))}
+                    panel.plot(np.array(each).T, **thin)
                 told = f"{pick}, {'random shown words' if user == 'shown' else 'bad words'}"
                 _mean(panel, paths, f"{color}{style}", told, shift)
         panel.set_title(f"bad: under {rule}" if rule[0].isdigit() else rule)

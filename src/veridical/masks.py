@@ -155,7 +155,7 @@ class Sizes:
         thick = near.sum() ** 2 >= THICK * float(near @ (near / np.maximum(tossed, 1e-300)))
         if self.fair and thick and self.d <= LARGEST_CODE:
             masks, stretch = code(self.d, seed, start, stop)
-            weights = (near / tossed)[masks.sum(axis=1).astype(int)]
+            weights = (near / np.maximum(tossed, 1e-300))[masks.sum(axis=1).astype(int)]
         else:
             masks, weights = self._pairs(near, seed, start, stop)
             stretch = 2

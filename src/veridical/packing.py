@@ -264,7 +264,7 @@ def _comparison(entry: Any) -> Comparison:
 
 def _unkept(trial: Any, rng: Any) -> float:
     """In the place of a metric's function, once the report was saved."""
-    raise InputError("a metric that was loaded from a file cannot measure: take the one in vd.METRICS")
+    raise InputError("a metric that was loaded from a file cannot measure: evaluate again with the metric itself")
 
 
 def _numbers(array: Any) -> list[Any]:

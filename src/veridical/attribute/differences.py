@@ -20,7 +20,7 @@ from veridical.records import Bools, Floats, Ints
 MOST = 12  # heaviest parts of which each three may have a term
 CROWDED = 2  # pairs a term, at least
 SCARCE = 96  # pairs, below which there are no such terms: they would fit too well to show their error
-RIDGES = 10.0 ** np.array([-3.0, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0])  # relative to the largest singular value
+RIDGES = 10.0 ** np.array([-3.0, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0])  # relative to the largest square
 TINY = 1e-10
 FEW = 4  # pairs of a class, below which its scores are not centered
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from numbers import Number
 from typing import Any
 
 from veridical.errors import InputError
@@ -39,19 +40,19 @@ def describe(setting: Any) -> Any:
         return {"name": type(setting).__name__, **held}
     if callable(setting):
         return {"function": name_of(setting)}
-    if setting is None or isinstance(setting, (bool, int, float, str)):
+    if setting is None or isinstance(setting, (Number, str)):
         return setting
     size = getattr(setting, "shape", None) or (len(setting) if hasattr(setting, "__len__") else 1)
-    return {"data": type(setting).__name__, "size": list(size) if isinstance(size, tuple) else size}
+    return {"object": type(setting).__name__, "size": list(size) if isinstance(size, tuple) else size}
 
 
 def restore(data: Any, known: Mapping[str, Any]) -> Any:
     """The setting that ``describe`` described; a function of the caller's own cannot be restored."""
     if not isinstance(data, Mapping):
         return data
-    if "data" in data:
+    if "object" in data:
         raise InputError(
-            f"the method has data of its own ({data['data']}, size {data['size']}), which a recipe cannot hold: "
+            f"the method has data of its own ({data['object']}, size {data['size']}), which a recipe cannot hold: "
             "build the method by hand and pass it to explain"
         )
     name = data.get("function", data.get("name"))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from scipy.special import stdtrit
 
 from veridical.evaluate.records import LEVEL, Comparison
-from veridical.records import Floats, Seed
+from veridical.records import Floats, Ints, Seed
 
 EXACT = 14  # instances up to which every choice of signs is tried
 FLIPS = 19_999  # choices of signs that are drawn for more
+AT_ONCE = 2**22  # signs in memory, about
 
 
 def interval(values: Floats) -> tuple[float, float, float]:
@@ -50,14 +51,28 @@ def sign_flips(differences: Floats, seed: Seed) -> Floats:
     for few instances it is exact.
     """
     rows = np.where(np.isfinite(differences), differences, 0.0)
-    n = rows.shape[1]
+    observed = np.abs(rows.sum(axis=1)) - 1e-12 * np.abs(rows).sum(axis=1)
+    count, far = 0, np.zeros(len(rows))
+    for signs in _signs(rows.shape[1], seed):
+        count += len(signs)
+        far += np.sum(np.abs(signs @ rows.T) >= observed, axis=0)
+    return far / count
+
+
+def _signs(n: int, seed: Seed) -> Iterator[Floats]:
+    """All choices of n signs, or many of them, the one that was seen among them; a few at a time."""
     if n <= EXACT:
-        signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-    else:
-        rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=tuple(seed.spawn_key)))
-        signs = np.vstack([np.ones(n), 1.0 - 2.0 * rng.integers(0, 2, (FLIPS, n))])
-    sums, slack = np.abs(signs @ rows.T), 1e-12 * np.abs(rows).sum(axis=1)
-    return np.asarray(np.mean(sums >= sums[0] - slack, axis=0))
+        yield _plus_or_minus((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+        return
+    rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=tuple(seed.spawn_key)))
+    yield np.ones((1, n))
+    step = max(AT_ONCE // n, 1)
+    for start in range(0, FLIPS, step):
+        yield _plus_or_minus(rng.integers(0, 2, (min(step, FLIPS - start), n)))
+
+
+def _plus_or_minus(bits: Ints) -> Floats:
+    return np.where(bits == 0, 1.0, -1.0)
 
 
 def holm(p: Floats) -> Floats:

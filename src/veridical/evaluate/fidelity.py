@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from veridical.attribute.question import is_flat
 from veridical.errors import InputError
 from veridical.evaluate.records import Metric, Trial
 from veridical.evaluate.taken import Taking, numbers_of, scene_of, slopes_of
@@ -50,24 +51,26 @@ def faithfulness(effects: Floats, kept: Bools, outputs: Floats) -> float:
 
 
 def infidelity(effects: Floats, kept: Bools, outputs: Floats) -> float:
-    """Yeh et al. 2019, Definition 2.1, after the best scaling, over the mean square of the change."""
+    """Yeh et al. 2019, Definition 2.1, after the best scaling, over the mean square of the change.
+
+    The best scale is not negative: weights with the wrong signs foretell nothing.
+    """
     said, seen = ~kept[1:] @ effects, _drops(outputs)
-    size = float(said @ said)
-    return 1.0 if size == 0 else float(1 - (said @ seen) ** 2 / (size * float(seen @ seen)))
+    size, both = float(said @ said), max(float(said @ seen), 0.0)
+    return 1.0 if size == 0 else max(float(1 - both**2 / (size * float(seen @ seen))), 0.0)
 
 
 def _drops(outputs: Floats) -> Floats:
     """How much lower the output is than that of the instance, (n,)."""
-    drops = outputs[0] - outputs[1:]
-    if not drops.any():
+    if is_flat(outputs):
         raise InputError("the output does not change, whichever parts are taken away")
-    return np.asarray(drops)
+    return np.asarray(outputs[0] - outputs[1:])
 
 
 def _nearby(trial: Trial) -> tuple[Floats, Floats, Floats]:
     """What the weights add up to on fresh samples, the output there, and how much each counts, (n,) each."""
     designs, y, w = scene_of(trial).fresh()
-    if np.ptp(y[w > 0]) <= 1e-12 * np.abs(y).max():
+    if is_flat(y[w > 0]):
         raise InputError("the output does not change near this instance")
     if (numbers_of(trial.explanation) & ~slopes_of(trial.explanation)).any():
         raise InputError("the weights say what taking a number away does, and samples change numbers by degrees")
@@ -93,7 +96,7 @@ FIDELITY = (
     ),
     Metric(
         "faithfulness_correlation",
-        Taking(without_some, faithfulness, draws=16, key=1),
+        Taking(without_some, faithfulness, key=1),
         "higher",
         "fidelity",
         "Correlation of the sum of the weights of a random quarter of the parts with how much the output falls "
@@ -101,7 +104,7 @@ FIDELITY = (
     ),
     Metric(
         "infidelity",
-        Taking(without_few, infidelity, draws=16, key=2),
+        Taking(without_few, infidelity, key=2),
         "lower",
         "fidelity",
         "Share of the output's squared change, when one part up to a quarter of them are taken away at random, "

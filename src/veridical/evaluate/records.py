@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05  # of the tests, once they are adjusted for their number
 BETTER = ("higher", "lower")
+EASY = {  # families that some null rows are perfect in, so that a method need not beat them
+    "stability": ("constant",),  # it never changes
+    "randomization": ("random", "shuffled"),  # they always do
+    "complexity": ("random", "constant", "shuffled"),  # short is not yet good
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +143,7 @@ class Report(Record):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """One a metric: who is best, who cannot be told from the best, who is no better than a null row."""
+        """One a metric: who is best, who cannot be told from the best, who is not shown to beat a null row."""
         return tuple(self._sentence(metric) for metric in self.metrics)
 
     def _sentence(self, metric: Metric) -> str:
@@ -163,21 +168,31 @@ class Report(Record):
             nulls = [null.partition(" ")[0] for null in self.no_better_than(metric.name, method)]
             if nulls:
                 empty.setdefault(listed(nulls, "or"), []).append(method)
-        words += [f"{listed(m)} {'is' if len(m) == 1 else 'are'} no better than {n}" for n, m in empty.items()]
+        words += [
+            f"{listed(m)} {'is' if len(m) == 1 else 'are'} not shown to be better than {n}"
+            for n, m in empty.items()
+        ]
         return f"{metric.name} ({metric.better} is better): {'; '.join(words)}."
 
     def no_better_than(self, metric: str, method: str) -> tuple[str, ...]:
-        """Null rows that a method does not beat; its own weights shuffled, only where that changes the score."""
-        own = self.score(metric, method).values
+        """Null rows that a method does not beat, of those that say something and that it was compared with.
+
+        A constant explanation is perfectly stable and a random one always changes with the model: to lose to
+        them says nothing. Its own weights, shuffled, count only where that changes the score.
+        """
+        own, easy = self.score(metric, method).values, EASY.get(self.metric(metric).family, ())
+        tested = {
+            c.second for c in self.comparisons if (c.metric, c.first) == (metric, method) and np.isfinite(c.p)
+        }
         found = []
         for null in self.nulls:
-            shuffled = null.startswith("shuffled ")
-            if shuffled and null != f"shuffled {method}":
+            kind, _, of = null.partition(" ")
+            if null not in tested or kind in easy or of not in ("", method):
                 continue
             values = self.score(metric, null).values
             both = np.isfinite(own) & np.isfinite(values)
-            same = shuffled and np.allclose(own[both], values[both], rtol=1e-9, atol=1e-12)
-            if both.any() and not same and not self.beats(metric, method, null):
+            same = kind == "shuffled" and np.allclose(own[both], values[both], rtol=1e-9, atol=1e-12)
+            if not same and not self.beats(metric, method, null):
                 found.append(null)
         return tuple(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from veridical.attribute.question import is_flat
 from veridical.errors import InputError
 from veridical.evaluate.records import Metric
 from veridical.evaluate.taken import Taking
@@ -11,6 +12,7 @@ from veridical.evaluate.weights import ordered, rank_correlation
 from veridical.records import Bools, Floats, Ints
 
 STEPS = 32  # of a curve, at most
+SINGLES = 512  # parts that are taken away alone, at most
 SHARES = (0.05, 0.1, 0.2, 0.5)  # of the parts, as in ERASER
 
 
@@ -40,9 +42,12 @@ def without_top(effects: Floats, rng: np.random.Generator) -> Bools:
 
 
 def without_each(effects: Floats, rng: np.random.Generator) -> Bools:
-    """All parts, then all but one."""
+    """All parts, then all but one; of very many parts, for some of them, drawn at random."""
     d = len(effects)
-    return np.vstack([np.ones((1, d), bool), ~np.eye(d, dtype=bool)])
+    gone = np.arange(d) if d <= SINGLES else np.sort(rng.choice(d, SINGLES, replace=False))
+    masks = np.ones((1 + len(gone), d), bool)
+    masks[np.arange(1, len(masks)), gone] = False
+    return masks
 
 
 def first_of(order: Ints, counts: Ints) -> Bools:
@@ -68,16 +73,16 @@ def mean_drop(effects: Floats, kept: Bools, outputs: Floats) -> float:
 def agreement(effects: Floats, kept: Bools, outputs: Floats) -> float:
     """Nguyen and Martínez 2020: rank correlation of what parts add, in size, and of what each changes."""
     change = np.abs(outputs[0] - outputs[1:])
-    if np.ptp(change) == 0:
+    if is_flat(outputs) or is_flat(change):
         raise InputError("all parts change the output by the same when they are taken away alone")
-    size = np.abs(effects)
+    size = np.abs(~kept[1:] @ effects)
     return 0.0 if np.ptp(size) == 0 else rank_correlation(size, change)
 
 
 REMOVAL = (
     Metric(
         "deletion",
-        Taking(going, area, draws=8, scaled=True, key=3),
+        Taking(going, area, draws=16, scaled=True, key=3),
         "lower",
         "removal",
         "Mean output while parts are taken away, those that raise it most first; 0 is the output without any "
@@ -85,7 +90,7 @@ REMOVAL = (
     ),
     Metric(
         "insertion",
-        Taking(coming, area, draws=8, scaled=True, key=4),
+        Taking(coming, area, draws=16, scaled=True, key=4),
         "higher",
         "removal",
         "Mean output while parts are put back, those that raise it most first, on the same scale. Only the order "
@@ -109,7 +114,7 @@ REMOVAL = (
     ),
     Metric(
         "monotonicity",
-        Taking(without_each, agreement, key=7),
+        Taking(without_each, agreement, draws=64, key=7),
         "higher",
         "removal",
         "Rank correlation of the size of each weight with how much the output changes when the part alone is "

@@ -21,6 +21,7 @@ from veridical.evaluate.truth import truth_of
 from veridical.records import VERSION, Floats, Instances
 
 COMPARE = 40  # the purpose that a seed is for
+LONGEST = 40  # letters of a setting that a name can bear
 
 
 def reported(plan: Plan, outcomes: Sequence[Outcome]) -> Report:
@@ -166,9 +167,8 @@ def _with_settings(name: str, method: Any, alike: Sequence[Any]) -> str:
     if not is_dataclass(method):
         return name
     differing = [f for f in fields(method) if len({repr(getattr(o, f.name)) for o in alike}) > 1]
-    shown = ", ".join(
-        f"{f.name}={getattr(method, f.name)!r}" for f in differing if getattr(method, f.name) != f.default
-    )
+    held = {f.name: repr(getattr(method, f.name)) for f in differing if f.default is not getattr(method, f.name)}
+    shown = ", ".join(f"{each}={value if len(value) <= LONGEST else '…'}" for each, value in held.items())
     return f"{name}({shown})" if shown else name
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from veridical.attribute.ask import Model, Target, n_rows
 from veridical.attribute.neighborhood import private
+from veridical.attribute.question import is_flat
 from veridical.attribute.removal import Removal, removable
 from veridical.evaluate.nearby import nearby
 from veridical.records import (
@@ -26,10 +27,11 @@ from veridical.records import (
 FRESH = 512  # samples of a neighborhood that no method has seen
 SPREAD = 32  # random masks that say how much the output moves
 NEARBY = 2  # instances close to this one
+CELLS = 2**24  # values of inputs that are drawn at once, about
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Keeping:
     """What the output is with some of the parts."""
 
     kept: Bools  # (n, d) masks of the parts that are kept
@@ -69,11 +71,12 @@ class Scene:
         return near.designs[1:], self.target.read(near.outputs)[1:], near.weights[1:]
 
     def own_design(self) -> Floats:
-        """The instance itself as a row of designs, (d,)."""
-        own: Floats = self._once("fresh", self._fresh).designs[0]
-        return own
+        """The instance itself as a row of designs, (d,); the model is not asked."""
+        own = self.representation
+        found: Floats = self._once("own", lambda: own.draw(own.kernel, self.child(1), 0, FRESH).designs[0])
+        return found
 
-    def without(self, wanted: Asked) -> Floats:
+    def without(self, wanted: Keeping) -> Floats:
         """The output for each mask of parts that are kept, (n,); on average, where they are drawn."""
         own = self._removable()
         self.ask([wanted])
@@ -82,13 +85,13 @@ class Scene:
             return drawn
         return np.array([self.found["mask", row.tobytes()] for row in wanted.kept])
 
-    def ask(self, several: Sequence[Asked]) -> None:
+    def ask(self, several: Sequence[Keeping]) -> None:
         """Ask the model, at once, about all of these that it was not asked about."""
         own = self._removable()
         if not own.steady:
             new = {_key(each): each for each in several if _key(each) not in self.found}
-            if new:
-                self._ask_drawn(own, new)
+            for some in _batches(new):
+                self._ask_drawn(own, some)
             return
         masks = {row.tobytes(): row for each in several for row in each.kept}
         unknown = [row for key, row in masks.items() if ("mask", key) not in self.found]
@@ -96,18 +99,18 @@ class Scene:
             outputs = self._read(np.array(unknown))
             self.found.update({("mask", row.tobytes()): float(y) for row, y in zip(unknown, outputs, strict=True)})
 
-    def some(self) -> Asked:
+    def some(self) -> Keeping:
         """No part, all of them, and random ones."""
         rng = np.random.default_rng(self.child(2))
         masks = rng.random((SPREAD, self.d)) < rng.random((SPREAD, 1))
         ends = np.zeros((2, self.d), bool)
         ends[1] = True
-        return Asked(np.vstack([ends, masks]))
+        return Keeping(np.vstack([ends, masks]))
 
     def spread(self) -> tuple[float, float]:
         """The output without any part, and the range of outputs over random masks, the whole instance included."""
         outputs = self.without(self.some())
-        return float(outputs[0]), float(np.ptp(outputs))
+        return float(outputs[0]), 0.0 if is_flat(outputs) else float(np.ptp(outputs))
 
     def neighbors(self) -> list[Representation]:
         """Instances close to this one."""
@@ -132,7 +135,7 @@ class Scene:
     def _removable(self) -> Removable:
         return removable(self.representation, "this metric")
 
-    def _ask_drawn(self, own: Removable, several: Mapping[Any, Asked]) -> None:
+    def _ask_drawn(self, own: Removable, several: Mapping[Any, Keeping]) -> None:
         """Means over draws; what each is does not depend on what else is asked."""
         inputs = [
             own.keeping(np.repeat(each.kept, each.draws, axis=0), self.child(3, each.key))
@@ -166,5 +169,26 @@ class Scene:
         return nearby(self.x, self.represent, self.representation, self.child(4), NEARBY)
 
 
-def _key(wanted: Asked) -> tuple[Any, ...]:
+def own_input(representation: Representation, seed: Seed) -> Any:
+    """A batch of inputs as the model takes them, of which the first is the instance itself."""
+    if isinstance(representation, Removable):
+        return representation.keeping(np.ones((1, len(representation.names)), bool), seed)
+    return representation.realize(representation.draw(representation.kernel, seed, 0, FRESH))
+
+
+def _batches(several: Mapping[Any, Keeping]) -> Iterator[dict[Any, Keeping]]:
+    """Some at a time, so that their inputs fit into memory together."""
+    batch: dict[Any, Keeping] = {}
+    cells = 0
+    for key, each in several.items():
+        more = each.kept.size * each.draws
+        if batch and cells + more > CELLS:
+            yield batch
+            batch, cells = {}, 0
+        batch[key], cells = each, cells + more
+    if batch:
+        yield batch
+
+
+def _key(wanted: Keeping) -> tuple[Any, ...]:
     return wanted.kept.shape, wanted.kept.tobytes(), wanted.draws, wanted.key

@@ -11,7 +11,7 @@ from veridical.evaluate.weights import likeness, matched, rank_correlation, top_
 from veridical.records import Bools, Explanation, Floats
 
 SEEDS = 1  # other explanations that each is compared with
-TOP = 5  # parts that are kept in mind
+TOP = 5  # parts that are kept in mind, but at most half of them
 AGAIN, SIZED, CLOSE = 10, 11, 12  # purposes that seeds are for
 
 
@@ -23,7 +23,7 @@ def seeds(trial: Trial, rng: np.random.Generator) -> float:
 
 
 def sizes(trial: Trial, rng: np.random.Generator) -> float:
-    """Likeness of the weights to those from half as many samples."""
+    """Likeness of the weights to those from half as many samples; from twice as many, if half were too few."""
     if trial.again is None:
         raise InputError("this method has no number of samples")
     other = trial.again(trial.representation, scene_of(trial).child(SIZED))
@@ -63,7 +63,8 @@ def _top(
     """Which of the parts that both have are among the heaviest of them."""
     weights = np.zeros_like(explanation.weights)
     weights[at] = explanation.weights[at]
-    return np.asarray(top_of(weights, TOP, rng)[at])
+    k = max(min(TOP, len(np.unique(at)) // 2), 1)
+    return np.asarray(top_of(weights, k, rng)[at])
 
 
 def _nearby(trial: Trial) -> list[Explanation]:
@@ -92,7 +93,7 @@ STABILITY = (
         sizes,
         "higher",
         "stability",
-        "Cosine of the weights with those from half as many samples: 1 if only their unit differs.",
+        "Cosine of the weights with those from half (of few, twice) as many samples: 1 if only the unit differs.",
     ),
     Metric(
         "max_sensitivity",
@@ -114,6 +115,7 @@ STABILITY = (
         nearby_parts,
         "higher",
         "stability",
-        "Overlap of the five heaviest parts with those of instances nearby: 1 if they are the same.",
+        "Overlap of the five heaviest parts (of few, the heavier half) with those of instances nearby: 1 if they "
+        "are the same.",
     ),
 )

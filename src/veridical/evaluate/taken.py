@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from veridical.evaluate.records import Metric, Trial
-from veridical.evaluate.scene import Asked, Scene
+from veridical.evaluate.scene import CELLS, Keeping, Scene
 from veridical.records import Bools, Explanation, Floats
 
 BY_REMOVAL = ("KernelShap", "Occlusion", "Greedy", "RandomParts")  # weigh a number by taking it away, too
@@ -30,9 +30,10 @@ class Taking:
     scaled: bool = False  # outputs are told from 0, without any part, to 1, as far above as outputs reach
     key: int = 1
 
-    def wants(self, trial: Trial, rng: np.random.Generator) -> Asked:
-        """What the model has to be asked."""
-        return Asked(np.asarray(self.kept(effects_of(trial), rng), dtype=bool), self.draws, self.key)
+    def wants(self, trial: Trial, rng: np.random.Generator) -> Keeping:
+        """What the model has to be asked; of very many parts, with fewer draws."""
+        kept = np.asarray(self.kept(effects_of(trial), rng), dtype=bool)
+        return Keeping(kept, min(self.draws, max(CELLS // kept.size, 2)), self.key)
 
     def __call__(self, trial: Trial, rng: np.random.Generator) -> float:
         scene, wanted = scene_of(trial), self.wants(trial, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
@@ -11,7 +11,6 @@ from zlib import crc32
 import numpy as np
 
 from veridical.attribute.ask import VALUE, Model, resolve
-from veridical.attribute.many import Own
 from veridical.errors import InputError, VeridicalError
 from veridical.evaluate.nulls import (
     CONSTANT,
@@ -23,11 +22,12 @@ from veridical.evaluate.nulls import (
     shuffled_weights,
 )
 from veridical.evaluate.records import Metric, Trial
-from veridical.evaluate.scene import Scene
+from veridical.evaluate.scene import Scene, own_input
 from veridical.evaluate.taken import ask_ahead, slopes_of
 from veridical.evaluate.truth import truth_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Representer, Seed
 
+FEWEST = 64  # samples beside those that the parts need, below which nothing is halved
 SIZES = ("n_samples", "n_draws")  # settings that say how many samples a method draws
 OWN, MEASURE = 0, 30  # purposes that seeds are for: the explanations themselves, and what metrics draw
 
@@ -69,22 +69,27 @@ class Kept:
     smaller: list[Kept] = field(default_factory=list)  # the method with fewer samples, once it is wanted
 
     def __call__(self, representation: Representation, seed: Seed, model: Model | None = None) -> Explanation:
+        if not isinstance(representation, Hashable):  # of the caller's own: it cannot be told from others
+            return self._explained(representation, seed, model)
         key = (representation, model is None, seed.entropy, tuple(seed.spawn_key))
         if key not in self.made:
-            found = self.method(model or self.model, representation, (self.target,), seed)[0]
-            self.calls[0] += int(getattr(found, "n_calls", 0))
-            self.made[key] = _checked(found, representation)
+            self.made[key] = self._explained(representation, seed, model)
         return self.made[key]
 
+    def _explained(self, representation: Representation, seed: Seed, model: Model | None) -> Explanation:
+        found = self.method(model or self.model, representation, (self.target,), seed)[0]
+        self.calls[0] += int(getattr(found, "n_calls", 0))
+        return _checked(found, representation)
+
     def halved(self, explanation: Explanation) -> Kept | None:
-        """The same method with half as many samples as it took, if it has a number of them."""
+        """The same method with half as many samples as it took, or twice if half were too few, if it has any."""
         method: Any = self.method
         named = [f.name for f in fields(method) if f.name in SIZES] if is_dataclass(method) else []
         if named and not self.smaller:
             now = getattr(method, named[0])
             n = int(explanation.n_calls - 1 if now is None else now)
-            few = named[0] == "n_samples" and n // 2 < 2 * len(explanation.parts) + 4
-            other = 2 * n if few else max(n // 2, 1)  # half might be too few to fit anything
+            few = n // 2 < (4 * len(explanation.parts) + FEWEST if named[0] == "n_samples" else 2)
+            other = 2 * n if few else n // 2  # half might be too few to fit anything
             self.smaller.append(Kept(replace(method, **{named[0]: other}), self.model, self.target))
         return self.smaller[0] if self.smaller else None
 
@@ -101,27 +106,25 @@ class Outcome:
 
 def trials(plan: Plan) -> Iterator[Outcome]:
     """One outcome an instance, in order."""
-    own = Own(plan.model, plan.instances)
     for number in range(len(plan.instances)):
         try:
-            scene, target = _scene(plan, own, number)
+            scene, target = _scene(plan, number)
         except VeridicalError as cause:
             yield _nothing(plan, cause)
             continue
         yield _outcome(plan, scene, target, number)
-        own.forget(number)
 
 
-def _scene(plan: Plan, own: Own, number: int) -> tuple[Scene, Any]:
+def _scene(plan: Plan, number: int) -> tuple[Scene, Any]:
     """The instance, and the target as methods take it: the same for instances nearby and for other models."""
     representation = plan.instances.batch(number, number + 1)[0]
-    outputs = own(number)[None]
+    seed = np.random.SeedSequence(plan.seed.entropy, spawn_key=(*plan.seed.spawn_key, number))
+    outputs = plan.model(own_input(representation, seed))[:1]
     target = plan.target
     if target is None:
         target = VALUE if outputs.shape[1] == 1 else int(np.argmax(outputs[0]))
     batch = plan.instances.inputs(number, number + 1)
     is_table = hasattr(batch, "iloc") or hasattr(batch, "tocsr") or hasattr(representation, "row")
-    seed = np.random.SeedSequence(plan.seed.entropy, spawn_key=(*plan.seed.spawn_key, number))
     resolved = resolve(target, plan.model, outputs)
     x = batch if is_table else batch[0]
     return Scene(x, plan.represent, representation, plan.model, resolved, seed), target

@@ -36,7 +36,8 @@ def pointing(trial: Trial, rng: np.random.Generator) -> float:
 
 def mass(trial: Trial, rng: np.random.Generator) -> float:
     """Relevance mass accuracy (Arras et al. 2022): the share of weight inside the truth."""
-    return float(mass_of(trial.explanation.weights) @ _shares(trial))
+    inside = _shares(trial)
+    return float(mass_of(trial.explanation.weights) @ inside)
 
 
 def _shares(trial: Trial) -> Floats:

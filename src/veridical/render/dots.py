@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ACROSS, MOST = 3, 40  # panels side by side, unless there are many; and in all
 PANEL, LINE, GAP = 2.7, 0.24, 0.8  # inches: width of a panel, height of a line in it, space between panels
+BELOW = 0.24  # how far below a method its own weights, shuffled, are drawn
 HUGE = 1e100  # what is larger cannot be drawn
 GRAY = "#868b92"
 
@@ -25,7 +26,7 @@ GRAY = "#868b92"
 def dots(report: Report, ax: Axes | None = None) -> Axes:
     """A panel for every metric that has a number, all inside ``ax``; null rows are gray.
 
-    A method's own weights, shuffled, stand in its line; the other null rows have lines of their own.
+    A method's own weights, shuffled, stand just below it; the other null rows have lines of their own.
     """
     columns = [c for sheet in sheets_of(report) for c in sheet.columns]
     known = [c for c in columns if any(_drawable(cell) for cell in c.cells)]
@@ -44,8 +45,13 @@ def dots(report: Report, ax: Axes | None = None) -> Axes:
         panel = ax.inset_axes(box)
         _frame(panel, column, rows, named=i % across == 0)
         _draw(panel, column, rows, own)
-    said = f"{literal(report.title, 80)}: {headline(report)}" if report.title else headline(report)
-    ax.set_title(textwrap.fill(said, 44 * across), loc="left", fontsize="medium", weight="bold", pad=24)
+    ax.set_title(
+        textwrap.fill(literal(headline(report), 160), 44 * across),
+        loc="left",
+        fontsize="medium",
+        weight="bold",
+        pad=24,
+    )
     _caption(ax, _words(columns, known, shown), 44 * across)
     return ax
 
@@ -74,10 +80,10 @@ def _draw(panel: Any, column: Column, rows: Sequence[str], own: dict[str, str]) 
         if not _drawable(cell):
             continue
         name, null = cell.score.method, cell.score.null
-        at, color = rows.index(own.get(name, name)), GRAY if null else UP
+        at, color = rows.index(own.get(name, name)) + BELOW * (name in own), GRAY if null else UP
         if cell.ranged and max(abs(cell.score.low), abs(cell.score.high)) < HUGE:
-            panel.plot([cell.score.low, cell.score.high], [at, at], color=color, linewidth=1.4, zorder=2)
-        look = {"marker": "|" if name in own else "o", "markersize": 7 if name in own else 5.5}
+            panel.plot([cell.score.low, cell.score.high], [at, at], color=color, linewidth=1.4, zorder=2 - null)
+        look = {"marker": "|" if name in own else "o", "markersize": 5.5}
         fill = color if cell.best or null else panel.get_facecolor()
         panel.plot([cell.score.mean], [at], color=color, markerfacecolor=fill, zorder=3 - null, **look)
 

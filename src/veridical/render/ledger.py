@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from veridical.evaluate.records import Comparison, Report
+from veridical.evaluate.records import EASY, Comparison, Report
 from veridical.render.markup import NONE, Markup, escape, minus, tag
 from veridical.render.reports import BEST, LEVEL, RANGE, Cell, Column, Sheet, headline, p_words, sheets_of
 from veridical.render.tables import Span, facts, notes
@@ -24,14 +24,12 @@ Scale: TypeAlias = tuple[Span, float]  # of a column: its ends, and where the be
 def ledger(report: Report) -> Markup:
     """What was compared, then every family: sentences, table, footnotes, and what its metrics measure."""
     r, sheets = report, sheets_of(report)
-    said = [tag("h3", {}, tag("bdi", {}, escape(r.title, 200)))] if r.title else []
-    said.append(tag("span", {}, escape(headline(r))))
     more = len(r.notes) - MOST_NOTES
     lines = [*r.notes[:MOST_NOTES], *([f"And {count(more, 'more note')}."] if more > 0 else [])]
     return tag(
         "div",
         {"class": "vd-report"},
-        tag("div", {"class": "vd-say"}, *said),
+        tag("div", {"class": "vd-say"}, tag("h3", {}, tag("bdi", {}, escape(headline(r), 300)))),
         _facts(r),
         *(_family(sheet, r.comparisons) for sheet in sheets),
         _key(sheets),
@@ -122,22 +120,21 @@ def interval_words(c: Column, low: float, high: float) -> str:
 
 def _marks(cell: Cell) -> list[Markup]:
     best = tag("span", {"role": "img", "aria-label": "among the best"}, escape("★"))
-    level = tag("span", {"role": "img", "aria-label": "no better than a null row"}, escape("≈"))
+    level = tag("span", {"role": "img", "aria-label": LEVEL}, escape("≈"))
     return [*([best] if cell.best else []), *([level] if cell.level else [])]
 
 
 def _scale(c: Column, n_methods: int) -> Scale:
-    """It holds all means, and intervals that are not absurdly long; and the best mean of a null row."""
+    """It holds all means, and intervals that are not absurdly long; and the best null row that means something."""
     means = [k.score.mean for k in c.cells if k.known]
     low, high = min(means, default=0.0), max(means, default=1.0)
     reach = (high - low) or abs(high) or 1.0
     ends = [
         e for k in c.cells if k.ranged for e in (k.score.low, k.score.high) if low - reach <= e <= high + reach
     ]
-    nulls, best = (
-        [k.score.mean for k in c.cells[n_methods:] if k.known],
-        min if c.metric.better == "lower" else max,
-    )
+    easy, best = EASY.get(c.metric.family, ()), min if c.metric.better == "lower" else max
+    known = [k.score for k in c.cells[n_methods:] if k.known]
+    nulls = [score.mean for score in known if score.method.partition(" ")[0] not in easy]
     return (min([low, *ends]), max([high, *ends])), best(nulls, default=math.nan)
 
 

@@ -9,13 +9,13 @@ from itertools import chain
 
 from veridical.evaluate.records import Metric, Report, Score
 from veridical.render.terminal import column, wrap
-from veridical.render.words import cells, count, decimals, plain, shorten
+from veridical.render.words import cells, count, plain, shorten
 
 ARROWS = {"higher": "↑", "lower": "↓"}
 LONGEST = 9  # characters of a number before it is written with an exponent
-NAMES, HEADS = 22, 24  # columns of a terminal that the name of a method and of a metric may take
+NAMES, HEADS = 28, 24  # columns of a terminal that the name of a method and of a metric may take
 BEST = "best of its column, or cannot be told from the best (paired test, adjusted for all pairs)"
-LEVEL = "not told apart from a null row, or worse than it"
+LEVEL = "not shown to be better than all of its null rows"
 RANGE = "95 % interval over instances"
 
 
@@ -70,9 +70,11 @@ def sheets_of(report: Report) -> list[Sheet]:
 
 
 def headline(r: Report) -> str:
-    """What was compared on what."""
-    compared = (count(len(r.methods), "method"), count(len(r.metrics), "metric"))
-    return f"{compared[0]} compared by {compared[1]} on {count(r.n_instances, 'instance')}"
+    """What is compared, and how."""
+    title = (
+        plain(r.title, 200).strip() or f"{count(len(r.methods), 'method')} on {count(r.n_instances, 'instance')}"
+    )
+    return f"{title}, by {count(len(r.metrics), 'metric')}, beside {count(len(r.nulls), 'null row')}"
 
 
 def note_of(score: Score, n_instances: int) -> str:
@@ -106,19 +108,22 @@ def _sheet(r: Report, family: str, told: Mapping[str, str]) -> Sheet:
             score = r.score(metric.name, name)
             note = note_of(score, r.n_instances)
             at = notes.setdefault(note, len(notes) + 1) if note else 0
-            level = metric.name in tested and name in r.methods and bool(r.no_better_than(metric.name, name))
-            made.append(Cell(score, name in best, level, at))
+            level = name in r.methods and bool(r.no_better_than(metric.name, name))
+            made.append(Cell(score, name in best, level and math.isfinite(score.mean), at))
         columns.append(Column(metric, tuple(made), figures(c.score for c in made)))
     return Sheet(family, tuple(told[m.name] for m in metrics), rows, len(r.methods), tuple(columns), tuple(notes))
 
 
 def figures(scores: Iterable[Score]) -> Callable[[float], str]:
-    """How a column writes its numbers: the decimals that its methods need, or an exponent."""
+    """How a column writes its numbers: thousandths where methods score up to ten, or an exponent."""
     known = [s for s in scores if math.isfinite(s.mean)]
-    show = decimals([s.mean for s in known if not s.null] or [s.mean for s in known])
+    sizes = [abs(s.mean) for s in known if not s.null] or [abs(s.mean) for s in known]
+    power = math.floor(math.log10(max(sizes))) if sizes and max(sizes) > 0 else 0
+    places = 2 - power if power < 0 else (3, 1, 1)[power] if power < 3 else 0
 
     def written(value: float) -> str:
-        text = show(value).lstrip("+ ")
+        text = f"{value:.{places}f}" if places <= LONGEST else f"{value:.1e}"
+        text = text.lstrip("-") if float(text) == 0 else text
         return text if len(text) <= LONGEST else f"{value:.1e}"
 
     return written
@@ -135,10 +140,10 @@ def p_words(p: float) -> str:
 def report_picture(report: Report, width: int = 80) -> str:
     """Every family as a table, with what its numbers say above it."""
     r, wide = report, max(width, 50)
-    lines = [plain(r.title, 200), headline(r)] if r.title else [headline(r)]
+    lines = [headline(r)]
     sheets = sheets_of(r)
     for sheet in sheets:
-        lines += ["", f"── {plain(sheet.family, 60)} ──", *(plain(s, 600) for s in sheet.sentences)]
+        lines += ["", f"── {plain(sheet.family, 60)} ──", *(plain(s, 600).strip() for s in sheet.sentences)]
         lines += _table(sheet, wide)
         lines += [f"({i}) {note}" for i, note in enumerate(sheet.notes, 1)]
     lines += ["", *_key(sheets)] if sheets else []

@@ -282,8 +282,9 @@ class Background:
         for j, column in enumerate(self.columns):
             for position in column.positions if isinstance(column, Coded) else (column.position,):
                 kept[:, position] = masks[:, j]
-        if self.schema.labels is None:
-            return np.where(kept, row, drawn)
+        if self._plain or self.schema.labels is None:
+            mixed = np.where(kept, np.asarray(row), np.asarray(drawn))
+            return self.schema.build_plain(mixed) if self._plain else mixed
         both = self.schema.stack(row, drawn)
         taken = np.where(kept, 0, np.arange(1, len(masks) + 1)[:, None])
         columns = [self.schema.column(both, position).take(at) for position, at in enumerate(taken.T)]

@@ -90,7 +90,7 @@ class Choice(Record):
     unread: tuple[int, int] = (0, 0)  # explanations with numbers that are not finite, which were left out
 
     @classmethod
-    def by(cls, mistrusted: tuple[int, int], marked: tuple[Any, Any], n: int, unread: Any = (0, 0)) -> Choice:
+    def by(cls, mistrusted: tuple[int, int], marked: Any, *, n: int, unread: tuple[int, int] = (0, 0)) -> Choice:
         """The model with fewer mistrusted predictions."""
         first, second = mistrusted
         return cls(None if first == second else int(second < first), mistrusted, marked, n, unread)
@@ -137,6 +137,7 @@ class Chooser(Record):
         first: Any,
         second: Any,
         untrusted: Collection[str],
+        *,
         k: int | None = None,
         mistrust: Mistrust = HALF,
     ) -> Chooser:
@@ -160,10 +161,22 @@ class Chooser(Record):
         counts, marks, unread = [], [], []
         for reading, looked in zip((self.first, self.second), rows, strict=True):
             marked = reading.seen[looked].any(axis=0)
-            counts.append(int((self.mistrust(reading, marked) & reading.readable).sum()))
+            counts.append(int((self._mistrusted(reading, marked) & reading.readable).sum()))
             marks.append(tuple(name for name, mark in zip(reading.names, marked, strict=True) if mark))
             unread.append(int((~reading.readable).sum()))
-        return Choice.by((counts[0], counts[1]), (marks[0], marks[1]), len(self.first), (unread[0], unread[1]))
+        return Choice.by(
+            (counts[0], counts[1]), (marks[0], marks[1]), n=len(self.first), unread=(unread[0], unread[1])
+        )
+
+    def _mistrusted(self, reading: Reading, marked: Bools) -> Bools:
+        """The answer of the rule, which may be the caller's own."""
+        found = np.asarray(self.mistrust(reading, marked))
+        if found.shape != (len(reading),) or found.dtype != bool:
+            raise InputError(
+                f"mistrust must say True or False of each of {len(reading)} predictions; it gave {found.dtype} of "
+                f"shape {found.shape}"
+            )
+        return found
 
 
 def choose(
@@ -193,7 +206,7 @@ def choose(
     >>> print(choose(first, second, {"dvd"}, shown=[1]))
     the first model: 0 and 1 of 3 predictions mistrusted, for 0 and 1 marked names
     """
-    return Chooser.of(first, second, untrusted, k, mistrust)(shown)
+    return Chooser.of(first, second, untrusted, k=k, mistrust=mistrust)(shown)
 
 
 def flips(
