@@ -22,7 +22,13 @@ def tables(cells: Sequence[Cell]) -> str:
     for features in distinct(cells, "features"):
         some = [cell for cell in where(cells, features=features) if "error" not in cell]
         if some:
-            pieces += [f"Features: {features}; {told(some)}.", verdicts(some), shares(some), pairs(some)]
+            pieces += [
+                f"Features: {features}; {told(some)}.",
+                targets(some),
+                verdicts(some),
+                shares(some),
+                pairs(some),
+            ]
     failed = [f"* {c['features']}, {c['pair']}, seed {c['seed']}: {c['error']}" for c in cells if "error" in c]
     return "\n\n".join([*pieces, *(["Failed:", "\n".join(failed)] if failed else [])])
 
@@ -30,6 +36,27 @@ def tables(cells: Sequence[Cell]) -> str:
 def told(cells: Sequence[Cell]) -> str:
     pictures = sum(len(cell["area"]) for cell in cells)
     return f"{len(distinct(cells, 'pair'))} pairs of breeds, {len(cells)} runs, {pictures} pictures explained"
+
+
+def targets(cells: Sequence[Cell]) -> str:
+    """What was wanted of LIME: that it tells the models apart, and that its readers do."""
+    gap = paired(*(by_animal(cells, how, "shown", "Lime") for how in ("bad", "good")))
+    alone, read, good = (
+        trusting(cells, *which) for which in (("bad", "accuracy alone"), ("bad", "Lime"), ("good", "Lime"))
+    )
+    fewer, apart = paired(read, alone), paired(good, read)
+    wanted = (
+        ("more background is shown of the bad model than of the good one", gap, 1),
+        ("who sees explanations trusts the bad model less than who sees accuracy alone", fewer, -1),
+        ("who sees explanations trusts the good model more than the bad one", apart, 1),
+    )
+    rows = []
+    for what, found, sign in wanted:
+        if found is not None:
+            met = sign * found[0] > 0 and not found[1] <= 0 <= found[2]
+            rows.append({"target": what, "wanted": "> 0" if sign > 0 else "< 0", "found": interval(found)})
+            rows[-1]["met"] = "yes" if met else "**no**"
+    return table(rows)
 
 
 def verdicts(cells: Sequence[Cell]) -> str:
