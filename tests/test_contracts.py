@@ -632,7 +632,7 @@ def strange(X: Any) -> Any:
 def test_every_method_has_a_contract() -> None:
     """A new one cannot be forgotten."""
     assert {type(method) for method in METHODS.values()} == set(attribute.METHODS.values())
-    assert all(name == method.__name__.lower() for name, method in attribute.METHODS.items())
+    assert all(name.title().replace("_", "") == method.__name__ for name, method in attribute.METHODS.items())
     assert all(getattr(vd, method.__name__) is method for method in attribute.METHODS.values())
 
 

@@ -31,11 +31,11 @@ TEXTS = [
 ]
 QUICK: dict[str, Any] = {
     "greedy": vd.Greedy(n_features=2, n_draws=4),
-    "kernelshap": vd.KernelShap(n_samples=128),
+    "kernel_shap": vd.KernelShap(n_samples=128),
     "lime": vd.Lime(n_samples=128),
     "occlusion": vd.Occlusion(n_draws=4),
     "parzen": vd.Parzen(n_samples=64),
-    "randomparts": vd.RandomParts(3),
+    "random_parts": vd.RandomParts(3),
 }
 
 
@@ -336,7 +336,7 @@ class Own:
         raise NotImplementedError
 
 
-@pytest.mark.parametrize("name", ["greedy", "kernelshap", "occlusion", "randomparts"])
+@pytest.mark.parametrize("name", ["greedy", "kernel_shap", "occlusion", "random_parts"])
 def test_what_a_representation_lacks_is_said(name: str) -> None:
     assert vd.explain(linear, Own(), X[0]).n_calls > 1
     assert vd.explain(linear, Own(), X[0], method=QUICK["parzen"]).n_calls > 1

@@ -16,11 +16,11 @@ from veridical.masks import Gaussian
 
 METHODS: dict[str, Any] = {
     "greedy": Greedy,
-    "kernelshap": KernelShap,
+    "kernel_shap": KernelShap,
     "lime": Lime,
     "occlusion": Occlusion,
     "parzen": Parzen,
-    "randomparts": RandomParts,
+    "random_parts": RandomParts,
 }
 
 # What a recipe may name: methods, their settings, and functions among those.
