@@ -61,10 +61,14 @@ class Gaussian:
         return Gaussian(self.width * width)
 
 
+def child_of(seed: Seed, *path: int) -> np.random.SeedSequence:
+    """A seed for one purpose."""
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *path))
+
+
 def generator(seed: Seed, *path: int) -> np.random.Generator:
     """A generator for one purpose: the same seed and path give the same numbers, whatever else was drawn."""
-    child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *path))
-    return np.random.default_rng(child)
+    return np.random.default_rng(child_of(seed, *path))
 
 
 @lru_cache(maxsize=16)

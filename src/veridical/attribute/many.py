@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeAlias, cast
 
-import numpy as np
-
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model
 from veridical.attribute.lime import Lime
 from veridical.attribute.neighborhood import Answers, shared
 from veridical.attribute.question import Question
 from veridical.errors import ModelError
+from veridical.masks import child_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
 
 THIN = 0.3  # below this effective share of a shared sample, an instance gets samples of its own
@@ -77,7 +76,7 @@ class Work:
                 return self.method.explain(
                     source, Question(self.model, row, (self.target,), self.seed, self.sums)
                 )[0]
-        child = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, number))
+        child = child_of(self.seed, number)
         try:
             return self.method(self.model, representation, (self.target,), child)[0]
         except ModelError as cause:

@@ -11,6 +11,7 @@ import numpy as np
 from veridical.attribute.ask import Model, stacked
 from veridical.attribute.neighborhood import Make, asking
 from veridical.errors import InputError
+from veridical.masks import child_of
 from veridical.records import Bools, Floats, Removable, Representation, Seed
 
 AT_ONCE = 2**22  # numbers in the masks that inputs are made for at once, about
@@ -24,11 +25,6 @@ def removable(representation: Representation, wanted_by: str) -> Removable:
             "needs steady and keeping(masks, seed), as in veridical.records.Removable; vd.Lime does without"
         )
     return representation
-
-
-def child_of(seed: Seed, *path: int) -> Seed:
-    """A seed for one purpose."""
-    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *path))
 
 
 @dataclass(frozen=True, eq=False)

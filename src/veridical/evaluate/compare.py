@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from veridical.evaluate.records import LEVEL, Comparison
+from veridical.masks import generator
 from veridical.records import Floats, Ints, Seed
 
 EXACT = 14  # instances up to which every choice of signs is tried
@@ -64,7 +65,7 @@ def _signs(n: int, seed: Seed) -> Iterator[Floats]:
     if n <= EXACT:
         yield _plus_or_minus((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
         return
-    rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=tuple(seed.spawn_key)))
+    rng = generator(seed)
     yield np.ones((1, n))
     step = max(AT_ONCE // n, 1)
     for start in range(0, FLIPS, step):

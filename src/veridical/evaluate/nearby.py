@@ -10,6 +10,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from veridical.errors import InputError
+from veridical.masks import generator
 from veridical.records import Removable, Representation, Representer, Seed
 from veridical.represent.regions import as_type, is_tensor, numbers_of
 
@@ -27,7 +28,7 @@ def nearby(
     A picture, sound or series gets noise, a row gets noise in its columns of numbers; of anything else, each has
     one part less.
     """
-    rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=tuple(seed.spawn_key)))
+    rng = generator(seed)
     numbers = _number_columns(represent, representation)
     if numbers:
         made = _moved(x, representation, numbers, rng=rng, seed=seed, n=n)

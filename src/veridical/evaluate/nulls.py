@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from veridical.masks import generator
 from veridical.records import Explanation, Floats, Representation, Seed
 
 RANDOM, CONSTANT, SHUFFLED = "random", "constant", "shuffled "
@@ -25,9 +26,7 @@ class Null:
     def __call__(self, representation: Representation, seed: Seed, model: Any = None) -> Explanation:
         """The method's explanation, its weights changed; other seeds, and other models, change them otherwise."""
         own: Explanation = self.explain(representation, seed, model)
-        key = (*seed.spawn_key, PURPOSE, int(model is not None))
-        rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=key))
-        weights = self.change(own.weights, rng)
+        weights = self.change(own.weights, generator(seed, PURPOSE, int(model is not None)))
         added = weights.sum() if self.at is None or len(self.at) != len(weights) else weights @ self.at
         return replace(own, weights=weights, intercept=own.local_prediction - float(added))
 

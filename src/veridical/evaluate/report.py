@@ -18,6 +18,7 @@ from veridical.evaluate.nulls import CONSTANT, RANDOM, SHUFFLED
 from veridical.evaluate.records import Comparison, Metric, Report, Score
 from veridical.evaluate.trials import Outcome, Plan
 from veridical.evaluate.truth import truth_of
+from veridical.masks import child_of
 from veridical.records import VERSION, Floats, Instances
 
 COMPARE = 40  # the purpose that a seed is for
@@ -53,7 +54,7 @@ def pairs_of(methods: Sequence[str]) -> list[tuple[str, str]]:
 
 def _comparisons(plan: Plan, m: int, values: Floats) -> list[Comparison]:
     by_row = dict(zip(plan.rows, values, strict=True))
-    seed = np.random.SeedSequence(plan.seed.entropy, spawn_key=(*plan.seed.spawn_key, COMPARE, COMPARE))
+    seed = child_of(plan.seed, COMPARE, COMPARE)
     return compare(plan.metrics[m].name, by_row, pairs_of(list(plan.methods)), seed)
 
 

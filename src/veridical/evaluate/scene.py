@@ -14,6 +14,7 @@ from veridical.attribute.neighborhood import private
 from veridical.attribute.question import is_flat
 from veridical.attribute.removal import Removal, removable
 from veridical.evaluate.nearby import nearby
+from veridical.masks import child_of, generator
 from veridical.records import (
     Bools,
     Floats,
@@ -63,7 +64,7 @@ class Scene:
 
     def child(self, *key: int) -> np.random.SeedSequence:
         """A seed of its own for a purpose."""
-        return np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, *key))
+        return child_of(self.seed, *key)
 
     def fresh(self) -> tuple[Floats, Floats, Floats]:
         """Designs (n, d), outputs (n,) and weights (n,) of samples that no method has seen."""
@@ -101,7 +102,7 @@ class Scene:
 
     def some(self) -> Keeping:
         """No part, all of them, and random ones."""
-        rng = np.random.default_rng(self.child(2))
+        rng = generator(self.seed, 2)
         masks = rng.random((SPREAD, self.d)) < rng.random((SPREAD, 1))
         ends = np.zeros((2, self.d), bool)
         ends[1] = True

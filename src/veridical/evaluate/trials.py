@@ -25,6 +25,7 @@ from veridical.evaluate.records import Metric, Trial
 from veridical.evaluate.scene import Scene, own_input
 from veridical.evaluate.taken import ask_ahead, slopes_of
 from veridical.evaluate.truth import truth_of
+from veridical.masks import child_of, generator
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Representer, Seed
 
 FEWEST = 64  # samples beside those that the parts need, below which nothing is halved
@@ -118,7 +119,7 @@ def trials(plan: Plan) -> Iterator[Outcome]:
 def _scene(plan: Plan, number: int) -> tuple[Scene, Any]:
     """The instance, and the target as methods take it: the same for instances nearby and for other models."""
     representation = plan.instances.batch(number, number + 1)[0]
-    seed = np.random.SeedSequence(plan.seed.entropy, spawn_key=(*plan.seed.spawn_key, number))
+    seed = child_of(plan.seed, number)
     outputs = plan.model(own_input(representation, seed))[:1]
     target = plan.target
     if target is None:
@@ -154,7 +155,7 @@ def _outcome(plan: Plan, scene: Scene, target: Any, number: int) -> Outcome:
 
 def _rng(scene: Scene, metric: Metric) -> np.random.Generator:
     """The same for all methods on an instance, and another for each metric, whichever others there are."""
-    return np.random.default_rng(scene.child(MEASURE, crc32(metric.name.encode())))
+    return generator(scene.seed, MEASURE, crc32(metric.name.encode()))
 
 
 def _explanations(kept: Mapping[str, Kept], scene: Scene) -> tuple[dict[str, Explanation], dict[str, Exception]]:

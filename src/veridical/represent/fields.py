@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from veridical.errors import InputError
-from veridical.masks import Gaussian, generator
+from veridical.masks import Gaussian, child_of, generator
 from veridical.records import Bools, Design, Floats, Kernel, Part, Removable, Representation, Sample, Seed, View
 from veridical.represent.masked import AT_ONCE, Composed, Listed, Masked, NoParts, unique
 from veridical.represent.rows import Rows
@@ -185,7 +185,7 @@ class Mixed:
         kernels = kernel.kernels if isinstance(kernel, PerField) else (kernel,) * len(self.fields)
         samples, orders, cluster = list[Sample](), [], 1
         for i, (own, near) in enumerate(zip(self._representations, kernels, strict=True)):
-            child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 4, i))
+            child = child_of(seed, 4, i)
             samples.append(own.draw(near, child, start, stop))
             cluster = max(cluster, samples[-1].design.cluster)
             orders.append(_order(stop - start, samples[-1].design.cluster, generator(child, 5, start), start == 0))
@@ -230,7 +230,7 @@ class Mixed:
                     f"the parts of the field {field.name!r} cannot be taken away: its representation has no "
                     "steady and keeping, which Removable asks for"
                 )
-            child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 4, i))
+            child = child_of(seed, 4, i)
             made.append(own.keeping(masks[:, first : first + n], child))
             first += n
         return Records(self, tuple(made), len(masks))

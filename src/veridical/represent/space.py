@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix, issparse, vstack
 from sklearn.neighbors import NearestNeighbors
 
 from veridical.errors import InputError
-from veridical.masks import generator
+from veridical.masks import child_of, generator
 from veridical.records import Floats, Instances, Kernel, Part, Representation, Representer, Seed
 from veridical.represent.background import Background
 from veridical.represent.columns import Coded, Normal, as_numbers, readable, written
@@ -344,7 +344,7 @@ class MaskSpace:
                     weights.append(np.ones(n))
                     inputs += [own] * n
                     continue
-                child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
+                child = child_of(seed, number)
                 sample = r.draw(flat if kernel is None else kernel, child, 0, n - 1)
                 masks.append((r, sample.designs))
                 weights.append(np.append(1.0, sample.weights[1:]))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import vstack
 
 from veridical.attribute.ask import Model, Target
-from veridical.masks import generator
+from veridical.masks import child_of, generator
 from veridical.records import Floats, Kernel, Seed
 from veridical.represent.space import Space
 from veridical.summarize.near import Lines, Matrix, Near, is_sparse
@@ -51,7 +51,7 @@ class Task:
 
     def child(self, *path: int) -> np.random.SeedSequence:
         """A seed for one purpose."""
-        return np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, *path))
+        return child_of(self.seed, *path)
 
     def near(self, n: int, *, kernel: Kernel | None = None, draw: int = 0) -> Near:
         """n neighbors of every instance; another number ``draw`` gives others."""

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from veridical.errors import InputError, ModelError, check_whole
-from veridical.masks import generator
+from veridical.masks import child_of, generator
 from veridical.records import Explanation, Explanations, Floats, Predict, Record, Seed
 
 Gone: TypeAlias = frozenset[str]  # columns that were removed
@@ -220,7 +220,7 @@ def _grown(
         return
     many = tuple(study.explain(predict, removed, generator(seed, 0, 0)))
     for i in range(1, fan[0] + 1):
-        own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, i))
+        own = child_of(seed, i)
         seen = study.seen(number, many, removed, generator(own, 0, 1))
         gone = tuple(dict.fromkeys(c for c in _named(user(seen, generator(own, 0, 2))) if c not in removed))
         after = study.trained(removed | set(gone)) if gone else predict
