@@ -140,12 +140,9 @@ def _left_out(rest: Floats, pull: Floats) -> float:
 
 def _spread(scores: Floats, missed: Floats, taken: Ints) -> Floats:
     """Covariance of a sum of scores, class by class; what was taken whole has no error."""
-    found = np.zeros((scores.shape[1], scores.shape[1]))
-    ends = np.append(0, np.cumsum(taken))
-    for start, stop in pairwise(ends.tolist()):
-        own = scores[start:stop]
-        if stop - start >= FEW:
-            own = (own - own.mean(axis=0)) * np.sqrt((stop - start) / (stop - start - 1))
-        if stop > start and missed[start] > 0:
-            found += missed[start] * own.T @ own
-    return found
+    rows = np.sqrt(missed)[:, None] * scores
+    for start, stop in pairwise(np.append(0, np.cumsum(taken)).tolist()):
+        n, own = stop - start, rows[start:stop]
+        if n >= FEW:
+            rows[start:stop] = (own - own.mean(axis=0)) * np.sqrt(n / (n - 1))
+    return np.asarray(rows.T @ rows)
