@@ -58,7 +58,7 @@ def test_no_claim_among_many_is_false_more_often_than_said() -> None:
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     claims = 0
     for _ in range(300):
-        values = dict(zip(names, rng.normal(size=(8, 16)) + rng.normal(size=16), strict=True))
+        values = dict(zip(names, rng.normal(size=(8, 12)) + rng.normal(size=12), strict=True))
         claims += any(c.p < 0.05 for c in compare("m", values, pairs, SEED))
     assert claims / 300 < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 300)
 

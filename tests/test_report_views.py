@@ -219,7 +219,7 @@ def test_cells_hold_mean_interval_and_mark() -> None:
 
 def test_the_best_and_who_cannot_be_told_from_it_are_bold() -> None:
     r = cases.plain()
-    assert best_of(r, "fidelity") == best_of(r, "deletion") == {"Lime", "KernelShap"}
+    assert set(best_of(r, "fidelity")) == set(best_of(r, "deletion")) == {"Lime", "KernelShap"}
     page, text = seen(r), repr(r)
     assert page.tags["strong"] - sum(bold_pairs(r)) == 2 * len(r.metrics)
     for name in ("Lime", "KernelShap"):
@@ -254,7 +254,7 @@ def test_one_method_is_not_the_best_of_one() -> None:
 def test_lower_is_better_where_the_metric_says_so() -> None:
     r = cases.plain()
     flipped = replace(r, metrics=tuple(replace(m, better="higher") for m in r.metrics))
-    assert best_of(flipped, "deletion") == {"RandomParts"}
+    assert best_of(flipped, "deletion") == ("RandomParts",)
 
 
 def test_sentences_stand_above_their_table() -> None:
@@ -526,7 +526,7 @@ def test_figures_say_what_they_do_not_show(pyplot: Any) -> None:
 
 def test_hostile_names_are_taken_literally_by_figures(tmp_path: Path, pyplot: Any) -> None:
     r = cases.strangers([name for name in made.HOSTILE if name.isascii()])
-    for suffix in (".png", ".pdf", ".svg"):
+    for suffix in (".png", ".svg"):
         r.save(tmp_path / f"r{suffix}")
 
 

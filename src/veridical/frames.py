@@ -85,7 +85,7 @@ def pick_frame(p: Pick) -> pd.DataFrame:
 def report_frame(r: Report) -> pd.DataFrame:
     """One line a metric and method, null rows included; ranks are of methods that have a number."""
     metrics = {m.name: m for m in r.metrics}
-    ranks = {(metric, method): rank for metric in metrics for rank, method in r.ranking(metric)}
+    ranks = {(metric, method): rank for metric in metrics for rank, method in r.alone(metric).ranking(metric)}
     found = [ranks.get((s.metric, s.method)) for s in r.scores]
     return pd.DataFrame(
         {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,28 +135,40 @@ class Report(Record):
 
     def ranking(self, metric: str) -> list[tuple[int, str]]:
         """Methods by rank, the best first: 1 and the number of methods that are better, chance excluded."""
-        known = [m for m in self.methods if np.isfinite(self.score(metric, m).mean)]
+        order = self._order(metric)
+        ranks = [(1 + sum(self.beats(metric, other, m) for other in order), m) for m in order]
+        return sorted(ranks, key=lambda found: found[0])
+
+    def best(self, metric: str) -> tuple[str, ...]:
+        """The best method, and all that cannot be told from it."""
+        order = self._order(metric)
+        return tuple(m for m in order if not self.beats(metric, order[0], m))
+
+    def _order(self, metric: str) -> list[str]:
+        """Methods that have a number, the best mean first."""
+        known = {m: self.score(metric, m).mean for m in self.methods}
         higher = self.metric(metric).better == "higher"
-        ranks = [(1 + sum(self.beats(metric, other, m) for other in known), m) for m in known]
-        sign = -1.0 if higher else 1.0
-        return sorted(ranks, key=lambda found: (found[0], sign * self.score(metric, found[1]).mean))
+        return sorted((m for m in known if np.isfinite(known[m])), key=lambda m: -known[m] if higher else known[m])
+
+    def alone(self, metric: str) -> Report:
+        """The same report with this metric only."""
+        own = self.metric(metric)
+        scores = tuple(s for s in self.scores if s.metric == metric)
+        comparisons = tuple(c for c in self.comparisons if c.metric == metric)
+        return replace(self, metrics=(own,), scores=scores, comparisons=comparisons)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """One a metric: who is best, who cannot be told from the best, who is not shown to beat a null row."""
-        return tuple(self._sentence(metric) for metric in self.metrics)
+        return tuple(self.alone(metric.name)._sentence(metric) for metric in self.metrics)
 
     def _sentence(self, metric: Metric) -> str:
-        order = sorted(
-            (m for m in self.methods if np.isfinite(self.score(metric.name, m).mean)),
-            key=lambda m: (-1 if metric.better == "higher" else 1) * self.score(metric.name, m).mean,
-        )
+        order = self._order(metric.name)
         if not order:
             reasons = dict.fromkeys(self.score(metric.name, m).reason for m in self.methods)
             return f"{metric.name}: not measured ({'; '.join(filter(None, reasons)) or 'no instance'})."
-        best = order[0]
+        best, *tied = self.best(metric.name)
         words = [f"{best} is best ({self.score(metric.name, best).mean:.3g})"]
-        tied = [m for m in order[1:] if not self.beats(metric.name, best, m)]
         if len(order) == 1:
             words = [f"{best} has {self.score(metric.name, best).mean:.3g}"]
         elif len(tied) == len(order) - 1:

@@ -88,27 +88,24 @@ def note_of(score: Score, n_instances: int) -> str:
     return reason or ("no interval" if missing else "")
 
 
-def best_of(r: Report, metric: str) -> frozenset[str]:
-    """The best method and all that cannot be told from it; none where there is but one."""
-    known = [m for m in r.methods if math.isfinite(r.score(metric, m).mean)]
-    best = max if r.metric(metric).better == "higher" else min
-    if len(known) < 2:
-        return frozenset()
-    first = best(known, key=lambda m: r.score(metric, m).mean)
-    return frozenset(m for m in known if not r.beats(metric, first, m))
+def best_of(r: Report, metric: str) -> tuple[str, ...]:
+    """The best method and all that cannot be told from it; none where nothing was compared."""
+    some = any(math.isfinite(c.p) for c in r.comparisons if c.metric == metric)
+    known = sum(math.isfinite(r.score(metric, m).mean) for m in r.methods)
+    return r.best(metric) if some and known > 1 else ()
 
 
 def _sheet(r: Report, family: str, told: Mapping[str, str]) -> Sheet:
-    tested = {c.metric for c in r.comparisons if math.isfinite(c.p)}
     metrics = [m for m in r.metrics if m.family == family]
     rows, notes, columns = (*r.methods, *r.nulls), dict[str, int](), []
     for metric in metrics:
-        best, made = best_of(r, metric.name) if metric.name in tested else frozenset(), []
+        own, made = r.alone(metric.name), []
+        best = best_of(own, metric.name)
         for name in rows:
-            score = r.score(metric.name, name)
+            score = own.score(metric.name, name)
             note = note_of(score, r.n_instances)
             at = notes.setdefault(note, len(notes) + 1) if note else 0
-            level = name in r.methods and bool(r.no_better_than(metric.name, name))
+            level = name in r.methods and bool(own.no_better_than(metric.name, name))
             made.append(Cell(score, name in best, level and math.isfinite(score.mean), at))
         columns.append(Column(metric, tuple(made), figures(c.score for c in made)))
     return Sheet(family, tuple(told[m.name] for m in metrics), rows, len(r.methods), tuple(columns), tuple(notes))
