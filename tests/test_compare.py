@@ -93,6 +93,17 @@ def test_intervals_cover_the_mean() -> None:
     assert np.isnan(interval(np.array([np.nan]))).all()
 
 
+def test_rounding_is_no_difference() -> None:
+    """Two methods that are both exact, one of them always wrong in the last digit."""
+    exact, rounded, chance = np.ones(16), np.full(16, 1 - 2**-52), np.linspace(0, 1, 16)
+    values = {"a": exact, "b": rounded, "random": chance}
+    told, beaten = compare("m", values, [("a", "b"), ("b", "random")], SEED)
+    assert (told.difference, told.p) == (0.0, 1.0)
+    assert beaten.p < 0.05
+    tiny = {name: 1e-300 * each for name, each in values.items()}
+    assert compare("m", tiny, [("b", "random")], SEED)[0].p < 0.05  # however small the unit is
+
+
 def test_one_instance_compares_nothing() -> None:
     (found,) = compare("m", {"a": np.array([1.0]), "b": np.array([0.0])}, [("a", "b")], SEED)
     assert np.isnan(found.p)

@@ -13,6 +13,7 @@ from veridical.records import Floats, Ints, Seed
 
 EXACT = 14  # instances up to which every choice of signs is tried
 FLIPS = 19_999  # choices of signs that are drawn for more
+ROUNDING = 1e-12  # of the largest score, below which a difference is none
 AT_ONCE = 2**22  # signs in memory, about
 
 
@@ -33,15 +34,22 @@ def compare(
     metric: str, values: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], seed: Seed
 ) -> list[Comparison]:
     """All pairs of rows of one metric: differences with their intervals, and p adjusted for all of them."""
-    differences = [values[first] - values[second] for first, second in pairs]
-    known = [at for at, each in enumerate(differences) if np.isfinite(each).sum() > 1]
+    known = np.concatenate([each[np.isfinite(each)] for each in values.values()])
+    least = ROUNDING * float(np.abs(known).max(initial=0.0))
+    differences = [_apart(values[first], values[second], least) for first, second in pairs]
+    tested = [at for at, each in enumerate(differences) if np.isfinite(each).sum() > 1]
     p = np.full(len(pairs), np.nan)
-    if known:
-        p[known] = holm(sign_flips(np.stack([differences[at] for at in known]), seed))
+    if tested:
+        p[tested] = holm(sign_flips(np.stack([differences[at] for at in tested]), seed))
     return [
         Comparison(metric, first, second, *interval(difference), float(each))
         for (first, second), difference, each in zip(pairs, differences, p, strict=True)
     ]
+
+
+def _apart(a: Floats, b: Floats, least: float) -> Floats:
+    """What a has more than b; nothing where only rounding tells them apart, which may always go the same way."""
+    return np.where(np.abs(a - b) <= least, 0.0, a - b)
 
 
 def sign_flips(differences: Floats, seed: Seed) -> Floats:
