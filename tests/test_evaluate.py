@@ -240,6 +240,46 @@ def test_methods_that_fail_everywhere_say_why() -> None:
         quick("size", predict=bad)
 
 
+def test_bugs_of_our_own_are_not_taken_for_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bug(*given: Any) -> Any:
+        raise TypeError("a bug")
+
+    with monkeypatch.context() as patch:
+        patch.setitem(METRICS, "size", replace(METRICS["size"], measure=bug))
+        with pytest.raises(TypeError, match="a bug"):
+            quick("size")
+        assert "a bug" in quick("size", methods=Broken("other", 0.0)).score("size", "Broken").reason
+    with monkeypatch.context() as patch:
+        patch.setattr(vd.Greedy, "__call__", bug)
+        with pytest.raises(TypeError, match="a bug"):
+            quick("size", methods=[vd.Occlusion(), vd.Greedy()])
+
+
+def test_a_number_of_samples_that_is_no_number_cannot_be_halved() -> None:
+    @dataclass(frozen=True)
+    class Own:
+        n_samples: str = "many"
+
+        def __call__(self, model: Any, representation: Any, targets: Any, seed: Any) -> Any:
+            return vd.Occlusion()(model, representation, targets, seed)
+
+    report = quick("sizes", "size", methods=Own(), X=X[:2])
+    assert "no number of samples" in report.score("sizes", "Own").reason
+    assert report.score("size", "Own").n == 2
+
+
+def test_the_order_of_methods_does_not_matter() -> None:
+    """Nor which of them the null rows are made from, where one says what numbers do by degrees."""
+    methods = [vd.Lime(n_samples=100), vd.Occlusion(n_draws=8)]
+    names = ("fidelity", "infidelity", "max_sensitivity", "sizes", "deletion")
+    for numbers in (vd.Continuous(), vd.Quantiles()):
+        represent = vd.Rows(X, discretize=numbers)
+        one, two = (quick(*names, represent=represent, methods=m, X=X[:4]) for m in (methods, methods[::-1]))
+        for score in one.scores:
+            np.testing.assert_array_equal(score.values, two.score(score.metric, score.method).values)
+        assert one.score("fidelity", "random").n == 4
+
+
 def test_methods_by_name() -> None:
     named = quick("size", methods=[vd.Lime(n_samples=64), vd.Lime(n_samples=128), vd.Lime(n_samples=128)])
     assert named.methods == ("Lime(n_samples=64)", "Lime(n_samples=128)", "Lime(n_samples=128) 2")

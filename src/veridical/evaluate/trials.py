@@ -10,8 +10,10 @@ from zlib import crc32
 
 import numpy as np
 
+from veridical.attribute import METHODS
 from veridical.attribute.ask import VALUE, Model, resolve
 from veridical.errors import InputError, VeridicalError
+from veridical.evaluate import METRICS
 from veridical.evaluate.nulls import (
     CONSTANT,
     RANDOM,
@@ -30,6 +32,7 @@ from veridical.records import Explanation, Floats, Instances, Method, Representa
 
 FEWEST = 64  # samples beside those that the parts need, below which nothing is halved
 SIZES = ("n_samples", "n_draws")  # settings that say how many samples a method draws
+REASONS = (VeridicalError, ArithmeticError, np.linalg.LinAlgError)  # what else our own code raises is a bug
 OWN, MEASURE = 0, 30  # purposes that seeds are for: the explanations themselves, and what metrics draw
 
 
@@ -69,6 +72,11 @@ class Kept:
     calls: list[int] = field(default_factory=lambda: [0])
     smaller: list[Kept] = field(default_factory=list)  # the method with fewer samples, once it is wanted
 
+    @property
+    def ours(self) -> bool:
+        """Whether the method is veridical's own."""
+        return type(self.method) in METHODS.values()
+
     def __call__(self, representation: Representation, seed: Seed, model: Model | None = None) -> Explanation:
         if not isinstance(representation, Hashable):  # of the caller's own: it cannot be told from others
             return self._explained(representation, seed, model)
@@ -86,8 +94,8 @@ class Kept:
         """The same method with half as many samples as it took, or twice if half were too few, if it has any."""
         method: Any = self.method
         named = [f.name for f in fields(method) if f.name in SIZES] if is_dataclass(method) else []
-        if named and not self.smaller:
-            now = getattr(method, named[0])
+        now = getattr(method, named[0]) if named else ""
+        if isinstance(now, (int, np.integer, type(None))) and not self.smaller:
             n = int(explanation.n_calls - 1 if now is None else now)
             few = n // 2 < (4 * len(explanation.parts) + FEWEST if named[0] == "n_samples" else 2)
             other = 2 * n if few else n // 2  # half might be too few to fit anything
@@ -139,7 +147,7 @@ def _outcome(plan: Plan, scene: Scene, target: Any, number: int) -> Outcome:
     truth, no_truth = _truth(plan, scene, number)
     values = np.full((len(plan.metrics), len(rows)), np.nan)
     found = [row if isinstance(row, str) else _trial(plan, scene, row, truth) for row in rows.values()]
-    with suppress(Exception):  # what fails now fails again below, for the metric that it is about
+    with suppress(VeridicalError):  # what fails now fails again below, for the metric that it is about
         ask_ahead(scene, [each for each in found if isinstance(each, Trial)], plan.metrics, _rng)
     reasons: dict[tuple[int, int], str] = {}
     for m, r in np.ndindex(*values.shape):
@@ -165,6 +173,8 @@ def _explanations(kept: Mapping[str, Kept], scene: Scene) -> tuple[dict[str, Exp
         try:
             made[name] = explain(scene.representation, scene.child(OWN))
         except Exception as cause:
+            if explain.ours and not isinstance(cause, REASONS):
+                raise
             failed[name] = cause
     return made, failed
 
@@ -172,10 +182,15 @@ def _explanations(kept: Mapping[str, Kept], scene: Scene) -> tuple[dict[str, Exp
 def _rows(
     scene: Scene, kept: Mapping[str, Kept], made: Mapping[str, Explanation], failed: Mapping[str, Exception]
 ) -> dict[str, Any]:
-    """How each row explains, or why it cannot; random and constant rows are as heavy as the first method."""
-    first = next(iter(made), None)
+    """How each row explains, or why it cannot.
+
+    Random and constant rows are made from one method, whichever order they come in: the first by name, of those
+    that most metrics can measure, by what a number does by degrees and with fewer samples.
+    """
     found: dict[str, Any] = {name: kept[name] if name in made else _words(failed[name]) for name in kept}
     slopes = {name: scene.own_design() if slopes_of(why).any() else None for name, why in made.items()}
+    few = {name: kept[name].halved(why) for name, why in made.items()}
+    first = min(made, key=lambda name: (slopes[name] is None, few[name] is None, name), default=None)
     for name, change in ((RANDOM, random_weights), (CONSTANT, constant_weights)):
         none = "no method explained the instance"
         found[name] = none if first is None else Null(kept[first], change, slopes[first])
@@ -204,10 +219,14 @@ def _trial(plan: Plan, scene: Scene, explain: Kept | Null, truth: Floats | None)
 
 def _again(explain: Kept | Null, explanation: Explanation) -> Callable[..., Explanation] | None:
     """How a row explains with fewer samples."""
-    if isinstance(explain, Kept):
-        return explain.halved(explanation)
-    halved = explain.explain.halved(explanation)
-    return None if halved is None else replace(explain, explain=halved)
+    halved = _kept(explain).halved(explanation)
+    return halved if halved is None or isinstance(explain, Kept) else replace(explain, explain=halved)
+
+
+def _kept(explain: Any) -> Kept:
+    """The method that a row rests on."""
+    found: Kept = explain if isinstance(explain, Kept) else explain.explain
+    return found
 
 
 def _truth(plan: Plan, scene: Scene, number: int) -> tuple[Floats | None, str]:
@@ -225,6 +244,9 @@ def _measured(metric: Metric, trial: Trial, rng: np.random.Generator) -> tuple[f
     try:
         value = float(metric.measure(trial, rng))
     except Exception as cause:
+        ours = METRICS.get(metric.name) is metric and _kept(trial.explain).ours
+        if ours and not isinstance(cause, REASONS):
+            raise
         return np.nan, _words(cause)
     return (value, "") if np.isfinite(value) else (np.nan, f"the metric gave {value}")
 
