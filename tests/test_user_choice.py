@@ -239,7 +239,7 @@ def test_the_oracle_says_what_it_needs():
         def batch(self, start, stop):
             return [Bare()]
 
-    with pytest.raises(InputError, match="cannot be taken away"):
+    with pytest.raises(InputError, match="Removable"):
         flips(lambda rows: rows, Represent(), [0], {"fake0"})
 
 

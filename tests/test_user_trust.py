@@ -233,7 +233,7 @@ def test_errors_teach():
         doubts(predict, vd.Words(), some, untrusted=["w001"])
     with pytest.raises(vd.InputError, match="there are w"):
         doubts(predict, vd.Words(), some, untrusted=[{"other"}])
-    with pytest.raises(vd.InputError, match="cannot be taken away"):
+    with pytest.raises(vd.InputError, match="Removable"):
         doubts(predict, Rigid(), some)
     with pytest.raises(vd.InputError, match="mistrust_f1"):
         asked.everything().interval("accuracy")

@@ -13,7 +13,7 @@ from veridical.records import Bools, Floats, Ints
 
 STEPS = 32  # of a curve, at most
 SINGLES = 512  # parts that are taken away alone, at most
-SHARES = (0.05, 0.1, 0.2, 0.5)  # of the parts, as in ERASER
+SHARES = (0.05, 0.1, 0.2, 0.5)  # of the parts, as in ERASER but for 1 %, which is less than one of most
 
 
 def coming(effects: Floats, rng: np.random.Generator) -> Bools:
@@ -71,7 +71,11 @@ def mean_drop(effects: Floats, kept: Bools, outputs: Floats) -> float:
 
 
 def agreement(effects: Floats, kept: Bools, outputs: Floats) -> float:
-    """Nguyen and Martínez 2020: rank correlation of what parts add, in size, and of what each changes."""
+    """Nguyen and Martínez 2020: rank correlation of what parts add, in size, and of what each changes.
+
+    Where what is there without a part is drawn, theirs is the mean square of the change, and this the size of its
+    mean, which is what weights are of.
+    """
     change = np.abs(outputs[0] - outputs[1:])
     if is_flat(outputs) or is_flat(change):
         raise InputError("all parts change the output by the same when they are taken away alone")
@@ -86,7 +90,7 @@ REMOVAL = (
         "lower",
         "removal",
         "Mean output while parts are taken away, those that raise it most first; 0 is the output without any "
-        "part, 1 is as far above as outputs of random parts reach. Only the order of the weights matters.",
+        "part, and outputs of random parts range over 1. Only the order of the weights matters.",
     ),
     Metric(
         "insertion",

@@ -27,7 +27,7 @@ class Taking:
     kept: Callable[[Floats, np.random.Generator], Bools]
     value: Callable[[Floats, Bools, Floats], float]
     draws: int = 32  # of the background a mask, where parts are not simply taken away
-    scaled: bool = False  # outputs are told from 0, without any part, to 1, as far above as outputs reach
+    scaled: bool = False  # 0 is the output without any part, and outputs of random parts range over 1
     key: int = 1
 
     def wants(self, trial: Trial, rng: np.random.Generator) -> Keeping:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import Model
-from veridical.errors import InputError
-from veridical.records import Bools, Floats, Removable, Representation, Seed
+from veridical.attribute.removal import removable
+from veridical.records import Bools, Floats, Representation, Seed
 
 DRAWS = 64  # of the background, where what is there without a part is drawn from it
 
@@ -19,14 +19,10 @@ def stays(model: Model, representation: Representation, gone: Bools, threshold: 
     A prediction is the likeliest class, or of a model with one output whether it is above the threshold. Where
     what is there without a part is drawn from a background, the mean answer over many draws decides.
     """
-    if not isinstance(representation, Removable):
-        raise InputError(
-            f"the parts of {type(representation).__name__} cannot be taken away: it has no steady and keeping, "
-            "which Removable asks for"
-        )
-    times = 1 if representation.steady else DRAWS
+    own = removable(representation, "the oracle")
+    times = 1 if own.steady else DRAWS
     masks = np.vstack([np.ones_like(gone[:1]), np.repeat(~gone, times, axis=0)])
-    outputs = model(representation.keeping(masks, seed))
+    outputs = model(own.keeping(masks, seed))
     after = outputs[1:].reshape(len(gone), times, -1).mean(axis=1)
     same = _label(after, threshold) == _label(outputs[:1], threshold)
     return np.asarray(same | ~gone.any(axis=1))

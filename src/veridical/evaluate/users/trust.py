@@ -77,7 +77,7 @@ class Trust(Record):
 
     @property
     def mistrust_f1(self) -> float:
-        """F1 of finding those that are not trustworthy, over the draws in which there are any."""
+        """F1 of finding those that are not trustworthy, over the draws in which any is, or is mistrusted."""
         return _mean(_mistrust_f1(_counts(self.stays, self.trusted)))
 
     @property
