@@ -137,7 +137,7 @@ def test_the_fragment_says_everything() -> None:
         assert words in text
     for words in ("+0.261", "−0.083", "+0.240 to +0.282", "not measured", *e.notes, *e.path):
         assert words in page.texts
-    assert "Not measured, the samples hardly vary them: gill-size = narrow, cap-width is missing" in text
+    assert "Not measured: gill-size = narrow, cap-width is missing" in text
     assert "Order not settled: 30 < stalk-height ≤ 50.5 ~ gill-size = narrow" in text
     assert "Believe it" in Reader(html.fragment(made.mushroom())).texts
 
@@ -214,7 +214,7 @@ def test_picture() -> None:
         "explains 12 % of what the model does here (held-out R²)",
         "the top 5 are the right ones with probability 31 %",
         "order not settled: 30 < stalk-height ≤ 50.5 ~ gill-size = narrow",
-        "not measured, the samples hardly vary them: gill-size = narrow, cap-width is missing",
+        "not measured: gill-size = narrow, cap-width is missing",
         "effective sample size 812, the model was asked about 2,001 rows",
         "path: odor = foul → gill-size = narrow → stalk-height ≤ 50.5",
         "read with care: Only 12 % of what",

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from veridical.attribute.ask import Model
+from veridical.attribute.ask import Model, stacked
 from veridical.attribute.neighborhood import Make, asking
 from veridical.errors import InputError
 from veridical.records import Bools, Floats, Removable, Representation, Seed
+
+AT_ONCE = 2**22  # numbers in the masks that inputs are made for at once, about
 
 
 def removable(representation: Representation, wanted_by: str) -> Removable:
@@ -60,8 +62,16 @@ class Removal:
 
     def start(self, masks: Bools, n_draws: int) -> Floats:
         """The answer to the instance itself, then those of ``repeated``, (1 + draws · n, k)."""
-        return self(np.vstack([np.ones((1, self.d), bool), np.tile(masks, (self.draws(n_draws), 1))]), 0)
+        whole = np.ones((1, self.d), bool)
+        if self.representation.steady:  # all at once, so that a shortcut is tried on more than the instance
+            return self(np.vstack([whole, masks]), 0)
+        return stacked([self(whole, 0), self.repeated(masks, n_draws, 1)])
 
     def repeated(self, masks: Bools, n_draws: int, first: int, *path: int) -> Floats:
         """Answers to all masks, and again for each draw of what is there without the parts, (draws · n, k)."""
-        return self(np.tile(masks, (self.draws(n_draws), 1)), first, *path)
+        draws, found = self.draws(n_draws), []
+        step = max(AT_ONCE // max(masks.size, 1), 1)
+        for start in range(0, draws, step):
+            again = np.tile(masks, (min(step, draws - start), 1))
+            found.append(self(again, first + start * len(masks), *path, start))
+        return stacked(found)

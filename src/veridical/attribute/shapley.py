@@ -103,7 +103,7 @@ def fit_of(asked: Asked, seen: Outputs) -> Fit:
         fidelity=float("nan") if asked.coalitions.again else _fidelity(base, values, masks, halves, found),
         measured=every,
         chosen=every,
-        degrees=found.degrees,
+        degrees=found.degrees if len(masks) else max(draws - 1.0, 1.0),
     )
 
 

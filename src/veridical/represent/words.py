@@ -70,10 +70,10 @@ class Words:
         parts = tuple(Part(name, word, "word", word) for name, word in zip(names, words, strict=True))
         return text_of(text, spans, list(owner), parts, self.mask, self.words)
 
-    def words(self, text: str) -> set[str]:
-        """The words of a text, each once."""
+    def words(self, text: str) -> list[str]:
+        """The words of a text, each once, in order."""
         spans = words_of(text) if self.split is None else split_by(self.split, text)
-        return {text[start:stop] for start, stop in spans}
+        return list(dict.fromkeys(text[start:stop] for start, stop in spans))
 
     def each(self, X: Any) -> Listed:
         """Many texts."""
@@ -115,7 +115,7 @@ def text_of(
     owner: list[int],
     parts: tuple[Part, ...],
     mask: str | None,
-    words: Callable[[str], set[str]] | None = None,
+    words: Callable[[str], list[str]] | None = None,
 ) -> Masked:
     """A text whose pieces belong to parts; ``words`` finds those of other texts, if parts are words."""
     d = len(parts)
@@ -131,14 +131,14 @@ class Bag:
     """The words of a text, one a part, and how those of others are found."""
 
     parts: tuple[str, ...]
-    words: Callable[[str], set[str]]
+    words: Callable[[str], list[str]]
 
     def features(self, X: Any) -> Features:
         """This text and others as bags of words: 1 where a word is in a text."""
         texts = Listed.of(Words(), X, "texts").items
         columns = {word: j for j, word in enumerate(dict.fromkeys(self.parts))}
-        bags = [set(self.parts), *(self.words(str(text)) for text in texts)]
-        found = [sorted(columns.setdefault(word, len(columns)) for word in sorted(bag)) for bag in bags]
+        bags = [list(columns), *(self.words(str(text)) for text in texts)]
+        found = [[columns.setdefault(word, len(columns)) for word in bag] for bag in bags]
         ends = np.append(0, np.cumsum([len(row) for row in found]))
         points = csr_matrix((np.ones(ends[-1]), np.concatenate(found), ends), shape=(len(bags), len(columns)))
         return Features(points, np.array([columns[word] for word in self.parts]), np.ones(len(self.parts)))
