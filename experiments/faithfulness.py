@@ -31,12 +31,6 @@ LONG = (
     3  # calls a word that our method needs at least: those of a review of more than 682 words are more than CALLS
 )
 FEW = 60  # reviews of a split for methods that are slow, unless --full
-WIDTHS = {  # of Parzen windows, as the paper's code has them
-    ("books", "sparse regression"): 2.0,
-    ("books", "tree"): 2.0,
-    ("dvd", "sparse regression"): 1.0,
-    ("dvd", "tree"): 8.0,
-}
 
 
 @dataclass(frozen=True)
@@ -47,13 +41,9 @@ class Way:
     slow: bool = False
 
 
-def _parzen(asked: Asked) -> Any:
-    return asked.windows(WIDTHS.get((asked.domain, asked.name), WIDTHS[asked.domain, "tree"]))
-
-
 METHODS = {
     "random": Way(lambda _: vd.RandomParts(n_features=K)),
-    "parzen": Way(_parzen, slow=True),
+    "parzen": Way(Asked.windows, slow=True),
     "greedy": Way(lambda _: vd.Greedy(n_features=K), slow=True),
     "LIME": Way(lambda _: vd.Lime.experiments(n_features=K), slow=True),
     "ours": Way(lambda _: OURS),

@@ -1,5 +1,7 @@
 """Put tables of results/*.json into README.md here, between its marks, and figures beside the JSON files.
 
+What was wanted and found (tables that begin with "target") goes to the front page of the project, too.
+
 An experiment is a line of SECTIONS and a module ``sections/NAME.py`` with ``tables(cells) -> str``, all that
 stands below the command, and ``figures(cells, folder)``, which draws NAME.svg or NAME-more.svg of the cells that
 have no error. A file of results with another name, such as NAME-fresh.json, gets marks and figures of that name.
@@ -17,8 +19,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from cells import FOLDER
+from sections.markdown import table
 
 README = Path(__file__).parent / "README.md"
+FRONT = Path(__file__).parents[1] / "README.md"  # has the targets of all of OUTLINED
 
 SECTIONS = {  # experiments by name, with the module that shows each
     "gime_tables": "sections.gime_tables",
@@ -32,6 +36,16 @@ SECTIONS = {  # experiments by name, with the module that shows each
     "newsgroups": "sections.newsgroups",
     "clean_and_retrain": "sections.clean_and_retrain",
     "husky": "sections.husky",
+}
+
+HEADS = ("target", "wanted", "found", "met")
+OUTLINED = {  # experiments of the LIME paper, as the front page calls them
+    "faithfulness": "words used",
+    "trust": "trust",
+    "model_choice": "model choice",
+    "newsgroups": "newsgroups",
+    "clean_and_retrain": "clean and retrain",
+    "husky": "animal or snow",
 }
 
 
@@ -70,6 +84,19 @@ def links(name: str, names: Sequence[str], folder: Path) -> str:
     return "".join(f"\n\n![{f}](results/{f}.svg)" for f in drawn if not (longer and f.startswith(longer)))
 
 
+def outline(text: str) -> str:
+    """Every target of the experiments of the LIME paper, met or not, as their sections in the text have them."""
+    rows = []
+    for name, told in OUTLINED.items():
+        for block in re.findall(f"<!-- {name} -->\n(.*?)<!-- /{name} -->", text, re.DOTALL):
+            for lines in re.findall(r"^\| target .*\n\|[-|]+\n((?:\|.*\n?)+)", block, re.MULTILINE):
+                cut = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines.splitlines()]
+                rows += [{"experiment": told, **dict(zip(HEADS, cells, strict=True))} for cells in cut]
+    met = sum(row["met"] == "yes" for row in rows)
+    told = f"{met} of {len(rows)} targets are met; all of them, met or not"
+    return f"<details><summary>{told}</summary>\n\n{table(rows)}\n\n</details>"
+
+
 def put(text: str, name: str, body: str) -> str:
     """The text with something else between the marks of that name."""
     marks = re.compile(f"<!-- {name} -->\n.*?<!-- /{name} -->", re.DOTALL)
@@ -88,6 +115,7 @@ def main(settings: argparse.Namespace) -> None:
             draw(name, record, FOLDER)
         text = put(text, name, section(record) + links(name, list(records), FOLDER))
     README.write_text(text, encoding="utf-8")
+    FRONT.write_text(put(FRONT.read_text(encoding="utf-8"), "outline", outline(text)), encoding="utf-8")
 
 
 if __name__ == "__main__":

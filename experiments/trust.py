@@ -30,10 +30,6 @@ SHARE = 0.25  # of the words is not trusted
 SPLITS = [1, 3, 4]  # settings were chosen on books, split 2
 FEW = 30  # reviews of a split for users of slow explanations, unless --full
 CLIP = 0.02  # odds of more than 49 to 1 are no more than that
-WIDTHS = {  # of Parzen windows, as the paper's code has them
-    ("books", "LR"): 1.0, ("books", "NN"): 0.5, ("books", "RF"): 3.0, ("books", "SVM"): 7.0,
-    ("dvd", "LR"): 0.75, ("dvd", "NN"): 0.5, ("dvd", "RF"): 5.0, ("dvd", "SVM"): 0.75,
-}  # fmt: skip
 
 
 def log_odds(outputs: Any) -> Any:
@@ -65,15 +61,11 @@ class User:
     slow: bool = False
 
 
-def _parzen(asked: Asked) -> Any:
-    return asked.windows(WIDTHS[asked.domain, asked.name])
-
-
 OURS = vd.Lime(n_samples=CALLS - 1, kernel=near)
 SPARSE = vd.Lime(n_samples=CALLS - 1, n_features=K)
 NULLS = ("everything", "random")
 USERS = {
-    "parzen": User(_parzen, slow=True),
+    "parzen": User(Asked.windows, slow=True),
     "greedy": User(lambda _: vd.Greedy(n_features=K, stop_at_flip=True), (None,), Finds(K), slow=True),
     "LIME": User(lambda _: vd.Lime.experiments(n_features=K), slow=True),
     "ours": User(lambda _: OURS, (1, log_odds)),

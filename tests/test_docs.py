@@ -39,6 +39,7 @@ def test_the_demo_prints_and_writes_one_page(tmp_path: Path) -> None:
         "believe it",
         "4 of 50 rows",
         "3 groups of",
+        "3 methods on 12 instances",
     )
     for shown in said:
         assert shown in done.stdout

@@ -244,6 +244,16 @@ def test_figures_have_the_name_of_their_file(tmp_path, monkeypatch):
     assert (tmp_path / "trust-fresh-b.svg").read_text() == "1"
 
 
+def test_the_front_page_has_every_target():
+    text = "<!-- trust -->\nwords\n\n| target | wanted | found | met    |\n|---|---|---|---|\n"
+    text += "| F1 of a | ≥ 1 | 2 | yes |\n| of b | ≥ 1 | 0 [-1, 1] | **no** |\n\n"
+    text += "| x | y |\n|---|---|\n| 1 | 2 |\n<!-- /trust -->"
+    found = " ".join(report.outline(text + text.replace("trust", "gime_tables")).split())
+    assert "1 of 2 targets are met" in found
+    assert "| trust | F1 of a | ≥ 1 | 2 | yes |" in found
+    assert "| trust | of b | ≥ 1 | 0 [-1, 1] | **no** | </details>" in found
+
+
 def test_every_file_of_results_has_its_section():
     readme = report.README.read_text(encoding="utf-8")
     for path in sorted(cells.FOLDER.glob("*.json")):

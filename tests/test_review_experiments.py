@@ -113,7 +113,7 @@ def test_support_vectors_are_those_of_scikit_learn():
 
 def test_vectors_are_averaged_over_known_words():
     vectors = np.array([[1.0, 2.0], [3.0, 0.0], [0.0, 0.0]], dtype=np.float32)
-    model = review_models.OnVectors(vectors, n_trees=3).fit(csr_matrix(binary(20, 3)), np.arange(20) % 2)
+    model = review_models.OnVectors(vectors, n_trees=60).fit(csr_matrix(binary(20, 3)), np.arange(20) % 2)
     rows = csr_matrix(np.array([[1.0, 1, 1], [0, 1, 1], [0, 0, 1]]))
     np.testing.assert_allclose(model.means(rows), [[2, 1], [3, 0], [0, 0]])
 
@@ -200,6 +200,15 @@ def test_columns_of_an_explanation_come_by_weight(folder: Path):
     why = vd.explain(pipeline.predict_proba, reviews.WORDS, known.test[0], target=1, method=vd.Lime(n_samples=128))
     named = [known.vocabulary[c] for c in faithfulness.order_of(why, known)]
     assert named == [name for name, _ in why.top(100)]
+
+
+def test_windows_stand_at_training_reviews_with_labels_held_out(folder: Path):
+    for name in ("LR", "SVM", "tree, depth 10"):
+        found = review_models.Asked(name, "dvd", 1, folder).windows()
+        assert found.width == review_models.WIDTHS["dvd"].get(name, 8.0)
+        assert found.answers.shape == (400, 2)
+        np.testing.assert_array_equal(found.answers.sum(axis=1), 1)
+        assert 0.6 < np.mean(found.answers[:, 1] == reviews.load("dvd", 1, folder).y_train) < 1
 
 
 def test_long_reviews_get_the_calls_they_need():

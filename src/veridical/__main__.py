@@ -73,13 +73,20 @@ def paragraphs() -> tuple[list[str], list[str]]:
     return texts, topics
 
 
-def topic() -> vd.Explanation:
-    """A linear model of word weights that tells what a paragraph is about: the least certain of those held out."""
+def topic() -> tuple[vd.Explanation, vd.Report]:
+    """A linear model of word weights that tells what a paragraph is about: one it is not sure of, and scores.
+
+    The scores are of explanations of held-out paragraphs: by LIME, by taking away one word at a time, and by words
+    at random.
+    """
     texts, topics = paragraphs()
     train, test, answers, _ = train_test_split(texts, topics, random_state=0, test_size=0.3)
     model = make_pipeline(TfidfVectorizer(stop_words="english"), LogisticRegression(C=10.0)).fit(train, answers)
     sure = model.predict_proba(test).max(axis=1)
-    return vd.explain(model.predict_proba, vd.Words(), test[abs(sure - 0.6).argmin()])
+    why = vd.explain(model.predict_proba, vd.Words(), test[abs(sure - 0.6).argmin()])
+    methods = [vd.Lime(n_samples=512), vd.Occlusion(), vd.RandomParts()]
+    metrics = ["correlation", "deletion"]
+    return why, vd.evaluate(model.predict_proba, vd.Words(), test[:12], methods=methods, metrics=metrics)
 
 
 def patches(pictures: Any) -> Floats:
@@ -110,15 +117,16 @@ def collage() -> vd.Explanation:
 
 
 def main(path: str = "report.html") -> None:
-    """Print explanations, a pick and groups, and write them, with fifty more explanations, into one page."""
-    (tumors, many), (disease, groups) = tumor(), progression()
+    """Print explanations, a pick, groups and scores, and write them, with fifty explanations, into one page."""
+    (tumors, many), (disease, groups), (subject, scores) = tumor(), progression(), topic()
     shown: list[tuple[str, Shown]] = [
         ("Is this tumor malignant? A random forest on 30 measurements; the least certain test patient", tumors),
         ("How far will the disease progress? Gradient boosting on 10 measurements", disease),
-        ("What is this paragraph about? A linear model of tf-idf word weights; one it is not sure of", topic()),
+        ("What is this paragraph about? A linear model of tf-idf word weights; one it is not sure of", subject),
         ("Cat or coffee? A random forest on patches, shown half of each", collage()),
         ("Which four of fifty tumor patients show most of what the forest uses?", vd.pick(many, 4, k=5)),
         ("What does it depend on, and for whom? Three groups of these patients", groups),
+        ("Which explanations can be relied on? Three methods, on twelve paragraphs", scores),
     ]
     for question, found in shown:
         print(f"{question}{'' if question.endswith('?') else '.'}\n\n{found}\n")

@@ -135,7 +135,7 @@ def evidence(explanation: Explanation) -> list[str]:
     """What the explanation rests on, one fact a line."""
     e = explanation
     probability = f"{top_words(e)} {percent(e.top_probability)}" if math.isfinite(e.top_probability) else ""
-    calls = f"effective sample size {e.effective_size:,.0f}, the model was asked about {e.n_calls:,} rows"
+    calls = f"effective sample size {e.effective_size:,.0f}, the model was asked about {count(e.n_calls, 'row')}"
     route = "path: " + " → ".join(plain(step, 80) for step in e.path[:20]) if e.path else ""
     words = [fidelity_words(e.fidelity), probability, unsettled_words(e), unmeasured_words(e), calls, route]
     return [line for line in words if line]
