@@ -174,7 +174,7 @@ def _rows(
     """How each row explains, or why it cannot; random and constant rows are as heavy as the first method."""
     first = next(iter(made), None)
     found: dict[str, Any] = {name: kept[name] if name in made else _words(failed[name]) for name in kept}
-    slopes = {name: scene.own_design() if slopes_of(why).any() else None for name, why in made.items()}
+    slopes = {name: scene.own_design() if slopes_of(why.parts).any() else None for name, why in made.items()}
     for name, change in ((RANDOM, random_weights), (CONSTANT, constant_weights)):
         none = "no method explained the instance"
         found[name] = none if first is None else Null(kept[first], change, slopes[first])
