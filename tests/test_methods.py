@@ -421,3 +421,19 @@ def test_one_part_alone(name: str) -> None:
     assert len(why.names) == 1
     assert np.isfinite(why.weights).all()
     assert repr(why)
+
+
+def test_draws_of_wide_tables_are_asked_about_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the size of the pieces, there are as many draws, each mask has its own, and the mean is right."""
+    from veridical.attribute import removal
+
+    rows = vd.Rows(X)
+    whole = vd.explain(linear, rows, X[0], method=vd.Occlusion(n_draws=400))
+    monkeypatch.setattr(removal, "AT_ONCE", 60)
+    spy = Spy(linear)
+    pieces = vd.explain(spy, rows, X[0], method=vd.Occlusion(n_draws=400))
+    assert pieces.n_calls == whole.n_calls == spy.n_rows
+    assert max(len(batch) for batch in spy.batches) <= 10
+    assert len(np.unique(np.concatenate(spy.batches)[:, 0])) > 390  # no draw comes twice
+    error = np.diff(whole.intervals, axis=1)[:, 0] / 2
+    np.testing.assert_array_less(np.abs(pieces.weights - whole.weights), 2 * error + 1e-12)

@@ -112,7 +112,7 @@ def test_a_removed_word_never_comes_back(case, paths):
         for each in path.rounds:
             assert not gone & {*each.shown, *each.removed}
             gone |= set(each.removed)
-    assert len(case.models) > 5
+    assert len(case.models) >= len(paths[0].rounds)
     for removed, model in case.models:
         assert not removed & set(model[0].vocabulary_)
     for removed, many in case.explained:
@@ -136,7 +136,7 @@ def reachable(thing) -> list:
     found, todo = {}, [thing]
     while todo:
         each = todo.pop()
-        if id(each) in found or isinstance(each, (type, type(np))):
+        if id(each) in found or issubclass(type(each), (type, type(np))):  # a dead proxy has no class to ask
             continue
         found[id(each)] = each
         todo += gc.get_referents(each)

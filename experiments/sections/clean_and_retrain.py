@@ -62,7 +62,7 @@ def tables(cells: Sequence[Cell]) -> str:
 def targets(cells: Sequence[Cell]) -> str:
     """What was wanted on the second half of the pages, by the rule that was chosen, and whether it was found."""
     rows = []
-    for rule in [RULE] if where(cells, half="second") else []:
+    for rule in [RULE] if any(cell.get("half", "second") == "second" for cell in cells) else []:
         for pick in ("SP", "RP"):
             some = where(cells, rule=rule, pick=pick)
             if gain(some, "knowing"):

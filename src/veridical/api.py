@@ -195,7 +195,7 @@ def evaluate(
     ...     return 3 * X[:, 0] + X[:, 1]
     >>> report = vd.evaluate(predict, vd.Rows(X), X[:12], methods=vd.Lime(), metrics=["correlation"])
     >>> report.sentences
-    ('correlation (higher is better): Lime has 0.953.',)
+    ('correlation (higher is better): Lime has 0.371.',)
     """
     model = _model(predict, classes)
     instances = _representer(represent).each(X)

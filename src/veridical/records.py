@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERSION = "0.1.0"
+PER_UNIT = "per sd"  # the relation of a part that is a number: its weight is of one unit
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]

@@ -50,4 +50,4 @@ class RandomParts:
             return Answer(fit, Evidence(intervals(fit), 0.0, (), verdict), TopK().k, 1, 1.0)
 
         outputs = removal(np.ones((1, d), bool), 0)
-        return Question(model, representation, targets, seed).conclude(self, outputs, answer)
+        return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)

@@ -51,7 +51,7 @@ class Greedy:
                 fit = _fit(removal, walk, asked.y[1:].reshape(-1, removal.draws(self.n_draws)), float(asked.y[0]))
                 return judged(fit, asked, walk.n_calls, walk.notes(representation.names))
 
-            question = Question(model, representation, (wanted,), seed)
+            question = Question(model, representation, (wanted,), seed, removes=True)
             found += question.conclude(self, walk.outputs, answer)
         return tuple(found)
 

@@ -40,7 +40,7 @@ class Occlusion:
             falls = asked.y[0] - asked.y[1:].reshape(-1, removal.d)
             return judged(_fit(falls, float(asked.y[0])), asked, n_calls)
 
-        return Question(model, representation, targets, seed).conclude(self, outputs, answer)
+        return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)
 
 
 def _fit(falls: Floats, own: float) -> Fit:

@@ -12,7 +12,7 @@ from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model, Target, resolve
 from veridical.attribute.evidence import Evidence, TopK, no_evidence, top_probability, weigh
 from veridical.attribute.recipe import recipe_of
-from veridical.records import VERSION, Explanation, Fit, Floats, Representation, Seed
+from veridical.records import PER_UNIT, VERSION, Explanation, Fit, Floats, Part, Representation, Seed
 
 EPSILON = float(np.finfo(float).eps)
 ROUNDING = 32  # units in the last place that outputs may differ by and still be the same
@@ -49,6 +49,7 @@ class Question:
     targets: Sequence[Any]
     seed: Seed
     known: Sums | None = None  # what is known of samples that other instances could share
+    removes: bool = False  # weights are of parts as they are here, numbers too, and not of one unit of a number
 
     def conclude(
         self, method: Any, outputs: Floats, answer: Callable[[Outputs], Answer | None]
@@ -69,6 +70,8 @@ class Question:
     def _explanation(self, method: Any, asked: Outputs, answer: Answer) -> Explanation:
         """The record of an answer."""
         fit, evidence, parts = answer.fit, answer.evidence, self.representation.parts
+        if self.removes:
+            parts = tuple(as_it_is(part) for part in parts)
         return Explanation(
             parts=parts,
             weights=fit.weights * asked.unit,
@@ -101,6 +104,11 @@ class Question:
             "rng": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
             "shared": self.known is not None and self.known.answers.instance is None,
         }
+
+
+def as_it_is(part: Part) -> Part:
+    """A number with the value that it has, which is what is taken away."""
+    return replace(part, name=f"{part.name} = {part.value:g}", relation="=") if part.relation == PER_UNIT else part
 
 
 def judged(fit: Fit, asked: Outputs, n_calls: int, notes: tuple[str, ...] = ()) -> Answer:

@@ -22,7 +22,8 @@ def removable(representation: Representation, wanted_by: str) -> Removable:
     if not isinstance(representation, Removable):
         raise InputError(
             f"{wanted_by} takes parts away as it likes, and {type(representation).__name__} does not say how: it "
-            "needs steady and keeping(masks, seed), as in veridical.records.Removable (of the methods, vd.Lime does without)"
+            "needs steady and keeping(masks, seed), as in veridical.records.Removable (of the methods, vd.Lime "
+            "does without)"
         )
     return representation
 

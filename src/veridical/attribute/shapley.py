@@ -52,7 +52,7 @@ class KernelShap:
         every = 2**d - 1 if steady and d < 31 else sys.maxsize
         affordable = self.max_calls // 8 if self.n_samples is None else self.n_samples
         n, last = (every, every) if every <= affordable else self._sizes(d, every)
-        question, asked = Question(model, representation, targets, seed), Asked.nothing(coalitions)
+        question, asked = Question(model, representation, targets, seed, removes=True), Asked.nothing(coalitions)
         while True:
             asked = asked.grown(removal, min(n, every))
             found = question.conclude(self, asked.outputs, partial(self._answer, asked, n >= last))

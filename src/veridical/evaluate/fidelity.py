@@ -7,7 +7,7 @@ import numpy as np
 from veridical.attribute.question import is_flat
 from veridical.errors import InputError
 from veridical.evaluate.records import Metric, Trial
-from veridical.evaluate.taken import Taking, numbers_of, scene_of, slopes_of
+from veridical.evaluate.taken import Taking, scene_of, slopes_of
 from veridical.evaluate.weights import correlation
 from veridical.records import Bools, Floats
 
@@ -72,7 +72,7 @@ def _nearby(trial: Trial) -> tuple[Floats, Floats, Floats]:
     designs, y, w = scene_of(trial).fresh()
     if is_flat(y[w > 0]):
         raise InputError("the output does not change near this instance")
-    if (numbers_of(trial.explanation) & ~slopes_of(trial.explanation)).any():
+    if (slopes_of(trial.representation.parts) & ~slopes_of(trial.explanation.parts)).any():
         raise InputError("the weights say what taking a number away does, and samples change numbers by degrees")
     return designs @ trial.explanation.weights, y, w
 

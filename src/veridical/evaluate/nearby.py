@@ -11,13 +11,13 @@ from pandas.api.types import is_numeric_dtype
 
 from veridical.errors import InputError
 from veridical.masks import generator
-from veridical.records import Removable, Representation, Representer, Seed
+from veridical.records import PER_UNIT, Removable, Representation, Representer, Seed
 from veridical.represent.regions import as_type, is_tensor, numbers_of
 
 NOISE = 0.02  # of the spread of a picture, sound or series
 STEP = 0.05  # of a column's standard deviation
 ROWS = 256  # of the background, which say how much a column varies
-NUMBERS = ("≤", ">", "in", "per sd")  # relations of parts whose column holds numbers
+NUMBERS = ("≤", ">", "in", PER_UNIT)  # relations of parts whose column holds numbers
 
 
 def nearby(

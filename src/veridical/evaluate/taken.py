@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,7 @@ import numpy as np
 
 from veridical.evaluate.records import Metric, Trial
 from veridical.evaluate.scene import CELLS, Keeping, Scene
-from veridical.records import Bools, Explanation, Floats
-
-BY_REMOVAL = ("KernelShap", "Occlusion", "Greedy", "RandomParts")  # weigh a number by taking it away, too
-PER_UNIT = "per sd"  # a part that is a number
+from veridical.records import PER_UNIT, Bools, Floats, Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,20 +52,13 @@ def ask_ahead(scene: Scene, trials: Sequence[Trial], metrics: Sequence[Metric], 
 
 def effects_of(trial: Trial) -> Floats:
     """What each part adds to the output here, as the explanation says, (d,)."""
-    weights, numbers = trial.explanation.weights, slopes_of(trial.explanation)
+    weights, numbers = trial.explanation.weights, slopes_of(trial.explanation.parts)
     return weights * np.where(numbers, scene_of(trial).own_design(), 1.0) if numbers.any() else weights
 
 
-def slopes_of(explanation: Explanation) -> Bools:
-    """Which weights are of one unit of a number, and not of taking the number away, (d,)."""
-    method = explanation.recipe.get("method")
-    taken_away = isinstance(method, Mapping) and method.get("name") in BY_REMOVAL
-    return numbers_of(explanation) & (not taken_away)
-
-
-def numbers_of(explanation: Explanation) -> Bools:
-    """Which parts are numbers, and not kept or taken away, (d,)."""
-    return np.array([part.relation == PER_UNIT for part in explanation.parts], bool)
+def slopes_of(parts: Sequence[Part]) -> Bools:
+    """Which weights are of one unit of a number, and not of taking the part away, (d,)."""
+    return np.array([part.relation == PER_UNIT for part in parts], bool)
 
 
 def scene_of(trial: Trial) -> Scene:

@@ -188,7 +188,7 @@ def _rows(
     that most metrics can measure, by what a number does by degrees and with fewer samples.
     """
     found: dict[str, Any] = {name: kept[name] if name in made else _words(failed[name]) for name in kept}
-    slopes = {name: scene.own_design() if slopes_of(why).any() else None for name, why in made.items()}
+    slopes = {name: scene.own_design() if slopes_of(why.parts).any() else None for name, why in made.items()}
     few = {name: kept[name].halved(why) for name, why in made.items()}
     first = min(made, key=lambda name: (slopes[name] is None, few[name] is None, name), default=None)
     for name, change in ((RANDOM, random_weights), (CONSTANT, constant_weights)):
