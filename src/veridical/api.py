@@ -16,8 +16,7 @@ from veridical.attribute.recipe import restore
 from veridical.errors import InputError, check_whole
 from veridical.evaluate.records import Metric, Report
 from veridical.evaluate.report import checked_truth, chosen, named, reported
-from veridical.evaluate.trials import Plan as EvaluationPlan
-from veridical.evaluate.trials import trials
+from veridical.evaluate.trials import Evaluation, trials
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
 from veridical.render.terminal import progress
 from veridical.scale.store import source_of
@@ -202,7 +201,7 @@ def evaluate(
     if isinstance(target, (list, tuple)):
         raise InputError("evaluate explains one target an instance; call it once a target")
     found = {name: _method(method) for name, method in named(methods).items()}
-    plan = EvaluationPlan(
+    plan = Evaluation(
         model=model,
         represent=represent,
         instances=instances,

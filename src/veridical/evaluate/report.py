@@ -16,7 +16,7 @@ from veridical.evaluate import METRICS
 from veridical.evaluate.compare import compare, fewest, interval
 from veridical.evaluate.nulls import CONSTANT, RANDOM, SHUFFLED
 from veridical.evaluate.records import Comparison, Metric, Report, Score
-from veridical.evaluate.trials import Outcome, Plan
+from veridical.evaluate.trials import Evaluation, Outcome
 from veridical.evaluate.truth import truth_of
 from veridical.masks import child_of
 from veridical.records import VERSION, Floats, Instances
@@ -25,7 +25,7 @@ COMPARE = 40  # the purpose that a seed is for
 LONGEST = 40  # letters of a setting that a name can bear
 
 
-def reported(plan: Plan, outcomes: Sequence[Outcome]) -> Report:
+def reported(plan: Evaluation, outcomes: Sequence[Outcome]) -> Report:
     """The report of all instances; if no method explained any, the error that the first one met."""
     if all(outcome.failed is not None for outcome in outcomes):
         assert outcomes[0].failed is not None
@@ -52,13 +52,13 @@ def pairs_of(methods: Sequence[str]) -> list[tuple[str, str]]:
     return [*combinations(methods, 2), *nulls]
 
 
-def _comparisons(plan: Plan, m: int, values: Floats) -> list[Comparison]:
+def _comparisons(plan: Evaluation, m: int, values: Floats) -> list[Comparison]:
     by_row = dict(zip(plan.rows, values, strict=True))
     seed = child_of(plan.seed, COMPARE, COMPARE)
     return compare(plan.metrics[m].name, by_row, pairs_of(list(plan.methods)), seed)
 
 
-def _scores(plan: Plan, values: Floats, outcomes: Sequence[Outcome]) -> Iterable[Score]:
+def _scores(plan: Evaluation, values: Floats, outcomes: Sequence[Outcome]) -> Iterable[Score]:
     for m, metric in enumerate(plan.metrics):
         for r, row in enumerate(plan.rows):
             known = int(np.isfinite(values[m, r]).sum())
@@ -76,12 +76,12 @@ def _reason(why: Counter[str], n: int) -> str:
     return "; ".join([*words, *([f"and other reasons ({more})"] if more else [])])
 
 
-def _title(plan: Plan) -> str:
+def _title(plan: Evaluation) -> str:
     n, kind = len(plan.instances), type(plan.represent).__name__
     return f"{len(plan.methods)} method{'s' * (len(plan.methods) > 1)} on {n} instance{'s' * (n > 1)} ({kind})"
 
 
-def _recipe(plan: Plan) -> dict[str, Any]:
+def _recipe(plan: Evaluation) -> dict[str, Any]:
     classes = None if plan.model.found else plan.model.classes
     target = {"function": name_of(plan.target)} if callable(plan.target) else plan.target
     return {
@@ -94,7 +94,7 @@ def _recipe(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _notes(plan: Plan, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+def _notes(plan: Evaluation, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     n, needed = len(outcomes), fewest(len(pairs_of(list(plan.methods))))
     notes = []
     if n == 1:

@@ -37,7 +37,7 @@ OWN, MEASURE = 0, 30  # purposes that seeds are for: the explanations themselves
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Evaluation:
     """What is evaluated."""
 
     model: Model
@@ -113,7 +113,7 @@ class Outcome:
     failed: Exception | None = None  # why no method explained the instance
 
 
-def trials(plan: Plan) -> Iterator[Outcome]:
+def trials(plan: Evaluation) -> Iterator[Outcome]:
     """One outcome an instance, in order."""
     for number in range(len(plan.instances)):
         try:
@@ -124,7 +124,7 @@ def trials(plan: Plan) -> Iterator[Outcome]:
         yield _outcome(plan, scene, target, number)
 
 
-def _scene(plan: Plan, number: int) -> tuple[Scene, Any]:
+def _scene(plan: Evaluation, number: int) -> tuple[Scene, Any]:
     """The instance, and the target as methods take it: the same for instances nearby and for other models."""
     representation = plan.instances.batch(number, number + 1)[0]
     seed = child_of(plan.seed, number)
@@ -139,7 +139,7 @@ def _scene(plan: Plan, number: int) -> tuple[Scene, Any]:
     return Scene(x, plan.represent, representation, plan.model, resolved, seed), target
 
 
-def _outcome(plan: Plan, scene: Scene, target: Any, number: int) -> Outcome:
+def _outcome(plan: Evaluation, scene: Scene, target: Any, number: int) -> Outcome:
     """All metrics on all rows."""
     kept = {name: Kept(method, plan.model, target) for name, method in plan.methods.items()}
     made, failed = _explanations(kept, scene)
@@ -200,7 +200,7 @@ def _rows(
     return found
 
 
-def _trial(plan: Plan, scene: Scene, explain: Kept | Null, truth: Floats | None) -> Trial:
+def _trial(plan: Evaluation, scene: Scene, explain: Kept | Null, truth: Floats | None) -> Trial:
     explanation = explain(scene.representation, scene.child(OWN))
     return Trial(
         x=scene.x,
@@ -229,7 +229,7 @@ def _kept(explain: Any) -> Kept:
     return found
 
 
-def _truth(plan: Plan, scene: Scene, number: int) -> tuple[Floats | None, str]:
+def _truth(plan: Evaluation, scene: Scene, number: int) -> tuple[Floats | None, str]:
     item = None if plan.truth is None else plan.truth[number]
     if item is None:
         return None, ""
@@ -269,7 +269,7 @@ def _checked(found: Any, representation: Representation) -> Explanation:
     return found
 
 
-def _nothing(plan: Plan, cause: Exception) -> Outcome:
+def _nothing(plan: Evaluation, cause: Exception) -> Outcome:
     """The outcome of an instance that cannot be explained at all."""
     shape = (len(plan.metrics), len(plan.rows))
     return Outcome(np.full(shape, np.nan), dict.fromkeys(np.ndindex(*shape), _words(cause)), 0, cause)
