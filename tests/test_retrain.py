@@ -112,7 +112,7 @@ def test_a_removed_word_never_comes_back(case, paths):
         for each in path.rounds:
             assert not gone & {*each.shown, *each.removed}
             gone |= set(each.removed)
-    assert len(case.models) > 5
+    assert len(case.models) >= len(paths[0].rounds)
     for removed, model in case.models:
         assert not removed & set(model[0].vocabulary_)
     for removed, many in case.explained:
