@@ -240,6 +240,26 @@ def test_methods_that_fail_everywhere_say_why() -> None:
         quick("size", predict=bad)
 
 
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [(None, "returned NoneType"), ((), "returned 0 of them"), ([{"x0": 1.0}], "returned dict in it")],
+)
+def test_a_method_of_ones_own_that_returns_no_explanations(returned: Any, told: str) -> None:
+    def method(*asked: Any) -> Any:
+        return returned
+
+    for explain in (
+        lambda: vd.explain(predict, vd.Rows(X), X[0], method=method),
+        lambda: vd.explain_many(predict, vd.Rows(X), X[:2], method=method),
+        lambda: quick("size", methods=method),
+    ):
+        with pytest.raises(vd.InputError, match=f"tuple of explanations, one a target.*{told}"):
+            explain()
+    beside = quick("size", methods={"bad": method, "good": vd.Occlusion()})
+    assert told in beside.score("size", "bad").reason
+    assert beside.score("size", "good").n == 10
+
+
 def test_methods_by_name() -> None:
     named = quick("size", methods=[vd.Lime(n_samples=64), vd.Lime(n_samples=128), vd.Lime(n_samples=128)])
     assert named.methods == ("Lime(n_samples=64)", "Lime(n_samples=128)", "Lime(n_samples=128) 2")

@@ -12,6 +12,7 @@ import numpy as np
 
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model
+from veridical.attribute.given import answered
 from veridical.attribute.lime import Lime
 from veridical.attribute.neighborhood import Answers, shared
 from veridical.attribute.question import Question
@@ -79,7 +80,7 @@ class Work:
                 )[0]
         child = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, number))
         try:
-            return self.method(self.model, representation, (self.target,), child)[0]
+            return answered(self.method(self.model, representation, (self.target,), child))[0]
         except ModelError as cause:
             raise ModelError(f"number {number} of the list: {cause}") from cause
 

@@ -11,6 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from veridical.attribute.ask import VALUE, Model, resolve
+from veridical.attribute.given import answered
 from veridical.errors import InputError, VeridicalError
 from veridical.evaluate.nulls import (
     CONSTANT,
@@ -77,8 +78,8 @@ class Kept:
         return self.made[key]
 
     def _explained(self, representation: Representation, seed: Seed, model: Model | None) -> Explanation:
-        found = self.method(model or self.model, representation, (self.target,), seed)[0]
-        self.calls[0] += int(getattr(found, "n_calls", 0))
+        found = answered(self.method(model or self.model, representation, (self.target,), seed))[0]
+        self.calls[0] += int(found.n_calls)
         return _checked(found, representation)
 
     def halved(self, explanation: Explanation) -> Kept | None:
@@ -233,10 +234,8 @@ def _words(cause: Exception) -> str:
     return said if isinstance(cause, VeridicalError) else f"{type(cause).__name__}: {said}"
 
 
-def _checked(found: Any, representation: Representation) -> Explanation:
+def _checked(found: Explanation, representation: Representation) -> Explanation:
     """An explanation with a finite weight for each part."""
-    if not isinstance(found, Explanation):
-        raise InputError(f"the method returned {type(found).__name__}, not an Explanation")
     d = len(representation.names)
     if found.weights.shape != (d,):
         raise InputError(f"the method gave weights of shape {found.weights.shape} for {d} parts")
