@@ -148,12 +148,17 @@ def test_metrics_of_ones_own() -> None:
         quick(metrics=["size", "size"])
     with pytest.raises(vd.InputError, match="unknown metric 'sized'"):
         quick("sized")
+    with pytest.raises(vd.InputError, match="unknown metric 5"):
+        quick(metrics=5)
     with pytest.raises(vd.InputError, match="empty"):
         quick(metrics=[])
     with pytest.raises(vd.InputError, match="'higher' or 'lower'"):
         vd.Metric("m", lambda trial, rng: 0.0, "more", "own", "Own.")
     with pytest.raises(vd.InputError, match="function"):
         vd.Metric("m", 3, "higher", "own", "Own.")  # type: ignore[arg-type]
+    for texts in ((None, "Own."), ("own", 4)):  # a report with these could not be read back
+        with pytest.raises(vd.InputError, match="is text, such as"):
+            vd.Metric("m", lambda trial, rng: 0.0, "higher", *texts)  # type: ignore[arg-type]
 
 
 def test_a_metric_that_raises_leaves_the_others_alone() -> None:
@@ -266,6 +271,11 @@ def test_methods_by_name() -> None:
     assert quick("size", methods={"mine": vd.Occlusion()}).methods == ("mine",)
     with pytest.raises(vd.InputError, match="empty"):
         quick("size", methods=[])
+    for nothing in (None, [None], {"mine": None}):
+        with pytest.raises(vd.InputError, match="None is no method"):
+            quick("size", methods=nothing)
+    with pytest.raises(vd.InputError, match="same name: 1, 1"):
+        quick("size", methods={1: vd.Occlusion(), "1": vd.Occlusion()})
     with pytest.raises(vd.InputError, match="knows nothing"):
         quick("size", methods={"random": vd.Occlusion()})
     with pytest.raises(vd.InputError, match="settings"):
@@ -328,10 +338,23 @@ def test_truth_that_does_not_fit() -> None:
     ):
         with pytest.raises(vd.InputError, match=why):
             quick("recall", truth=bad)
-    later = quick("recall", truth=[{"x0", "x1"}] * 8 + [np.ones(7), None])
-    assert later.score("recall", "Occlusion").n == 8
-    assert "shape (7,)" in later.score("recall", "Occlusion").reason
-    assert later.score("recall", "Occlusion").mean == 1
+    good, bad = [{"x0", "x1"}] * 8, [np.ones(7), None]
+    for truth in (good + bad, bad + good):
+        score = quick("recall", truth=truth).score("recall", "Occlusion")
+        assert (score.n, score.mean) == (8, 1)
+        assert "shape (7,)" in score.reason
+
+
+def test_truth_goes_on_where_an_instance_has_none_of_it() -> None:
+    def count(texts: Any) -> Any:
+        return [float(text.count("good")) for text in texts]
+
+    texts = ["short", "a bad film", "a good film", "a good print"]  # the first has too few parts
+    for truth in ([{"good"}] * 4, [set(), set(), {"good"}, {"good"}]):
+        report = vd.evaluate(count, vd.Words(), texts, methods=vd.Occlusion(), metrics=["recall"], truth=truth)
+        score = report.score("recall", "Occlusion")
+        assert (score.n, score.mean) == (2, 1)
+        assert "empty" in score.reason if not truth[0] else "parts are called a, bad, film" in score.reason
 
 
 def test_what_does_not_apply_is_left_out_unless_it_is_named() -> None:
