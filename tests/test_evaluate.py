@@ -93,6 +93,31 @@ def test_the_same_seed_gives_the_same_bits_whatever_else_is_measured() -> None:
     assert (other.score("deletion", "Occlusion").values != alone.score("deletion", "Occlusion").values).any()
 
 
+def test_the_order_of_methods_does_not_matter() -> None:
+    methods = {"lime": vd.Lime(n_samples=64), "random parts": vd.RandomParts(), "occlusion": vd.Occlusion(8)}
+    names = ("fidelity", "correlation", "sizes", "max_sensitivity", "deletion")
+    for represent in (vd.Rows(X), vd.Rows(X, discretize=vd.Continuous())):
+        one, other = (
+            quick(*names, methods={name: methods[name] for name in order}, represent=represent, X=X[:12])
+            for order in (list(methods), list(methods)[::-1])
+        )
+        for score in one.scores:
+            np.testing.assert_array_equal(score.values, other.score(score.metric, score.method).values)
+        p = {(c.metric, frozenset((c.first, c.second))): c.p for c in other.comparisons}
+        for c in one.comparisons:
+            np.testing.assert_allclose(c.p, p[c.metric, frozenset((c.first, c.second))])
+
+
+def test_a_method_that_is_very_heavy_does_not_make_null_rows_bad() -> None:
+    def heavy(*asked: Any) -> Any:
+        return tuple(replace(e, weights=1000 * e.weights) for e in vd.Occlusion()(*asked))
+
+    methods = {"a": vd.Occlusion(), "b": vd.KernelShap(n_samples=64)}
+    one, other = (quick("fidelity", methods=m) for m in (methods, {"0": heavy, **methods}))
+    for row in ("random", "constant"):
+        assert other.score("fidelity", row).mean == pytest.approx(one.score("fidelity", row).mean, abs=1)
+
+
 def test_explanations_are_made_once() -> None:
     made: Counter[Any] = Counter()
 

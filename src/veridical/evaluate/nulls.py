@@ -21,13 +21,14 @@ class Null:
     explain: Any  # of the method: (representation, seed, model) to its explanation
     change: Callable[[Floats, np.random.Generator], Floats]
     at: Floats | None = None  # (d,) the instance's own design, where its parts are numbers
+    scale: float = 1.0  # how much heavier than the method's the weights are
 
     def __call__(self, representation: Representation, seed: Seed, model: Any = None) -> Explanation:
         """The method's explanation, its weights changed; other seeds, and other models, change them otherwise."""
         own: Explanation = self.explain(representation, seed, model)
         key = (*seed.spawn_key, PURPOSE, int(model is not None))
         rng = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=key))
-        weights = self.change(own.weights, rng)
+        weights = self.change(own.weights, rng) * self.scale
         added = weights.sum() if self.at is None or len(self.at) != len(weights) else weights @ self.at
         return replace(own, weights=weights, intercept=own.local_prediction - float(added))
 
@@ -35,12 +36,12 @@ class Null:
 def random_weights(weights: Floats, rng: np.random.Generator) -> Floats:
     """Normal weights, as heavy together as the method's."""
     drawn = rng.standard_normal(len(weights))
-    return np.asarray(drawn * (_heaviness(weights) / np.abs(drawn).sum()))
+    return np.asarray(drawn * (heaviness(weights) / np.abs(drawn).sum()))
 
 
 def constant_weights(weights: Floats, rng: np.random.Generator) -> Floats:
     """The same weight for every part, as heavy together as the method's."""
-    return np.full(len(weights), _heaviness(weights) / len(weights))
+    return np.full(len(weights), heaviness(weights) / len(weights))
 
 
 def shuffled_weights(weights: Floats, rng: np.random.Generator) -> Floats:
@@ -48,5 +49,6 @@ def shuffled_weights(weights: Floats, rng: np.random.Generator) -> Floats:
     return rng.permutation(weights)
 
 
-def _heaviness(weights: Floats) -> float:
+def heaviness(weights: Floats) -> float:
+    """The sum of all sizes; of an explanation without weight, 1."""
     return float(np.abs(weights).sum()) or 1.0

@@ -19,6 +19,7 @@ from veridical.evaluate.nulls import (
     SHUFFLED,
     Null,
     constant_weights,
+    heaviness,
     random_weights,
     shuffled_weights,
 )
@@ -172,13 +173,19 @@ def _explanations(kept: Mapping[str, Kept], scene: Scene) -> tuple[dict[str, Exp
 def _rows(
     scene: Scene, kept: Mapping[str, Kept], made: Mapping[str, Explanation], failed: Mapping[str, Exception]
 ) -> dict[str, Any]:
-    """How each row explains, or why it cannot; random and constant rows are as heavy as the first method."""
-    first = next(iter(made), None)
+    """How each row explains, or why it cannot; random and constant rows are as heavy as the median of methods.
+
+    Those rows are the same in whatever order methods are given, and one method that is very heavy, which fidelity
+    would punish in them, does not make it easy for the others to beat them.
+    """
     found: dict[str, Any] = {name: kept[name] if name in made else _words(failed[name]) for name in kept}
     slopes = {name: scene.own_design() if slopes_of(why.parts).any() else None for name, why in made.items()}
     for name, change in ((RANDOM, random_weights), (CONSTANT, constant_weights)):
-        none = "no method explained the instance"
-        found[name] = none if first is None else Null(kept[first], change, slopes[first])
+        found[name] = "no method explained the instance"
+        if made:
+            like = min(made, key=lambda m: (slopes[m] is None, kept[m].halved(made[m]) is None, m))
+            heavy = float(np.median([heaviness(why.weights) for why in made.values()]))
+            found[name] = Null(kept[like], change, slopes[like], heavy / heaviness(made[like].weights))
     for name in kept:
         own = slopes.get(name)
         found[SHUFFLED + name] = Null(kept[name], shuffled_weights, own) if name in made else found[name]
