@@ -182,7 +182,8 @@ def evaluate(
 
     ``methods`` are settings such as ``[vd.Lime(), vd.KernelShap()]``, or a mapping of names to them. ``metrics``
     are names (all that apply by default), or ``vd.Metric`` objects of your own. Each metric is also measured on a
-    random explanation, on a constant one, and on each method's own weights shuffled over the parts.
+    random explanation, on a constant one (both as heavy as the median of the methods'), and on each method's own
+    weights shuffled over the parts.
 
     ``truth`` says what matters, an item an instance: a bool a part, names of parts or columns, or an array of the
     shape of the picture, series or spectrogram. ``randomized`` is the predict function of the same model with
