@@ -30,6 +30,7 @@ OURS = vd.Lime(n_samples=CALLS - 1, surrogate=vd.Linear(trees=True))
 LONG = (
     3  # calls a word that our method needs at least: those of a review of more than 682 words are more than CALLS
 )
+ALL = 400  # test reviews of a split
 FEW = 60  # reviews of a split for methods that are slow, unless --full
 
 
@@ -86,6 +87,13 @@ def chosen(asked: Asked, most: int) -> list[tuple[int, used_words.Used]]:
     words, sizes = used(asked), asked.known.X_test.getnnz(axis=1)
     order = np.random.RandomState(0).permutation(len(words))
     return [(int(i), words[i]) for i in order if words[i].gold and sizes[i] > 1][:most]
+
+
+def most(cell: cells.Cell, settings: argparse.Namespace) -> int:
+    """How many reviews a method is measured on."""
+    if settings.full:
+        return ALL
+    return min(settings.reviews, FEW) if METHODS[cell["method"]].slow else int(settings.reviews)
 
 
 def order_of(why: vd.Explanation, known: reviews.Reviews) -> list[int]:
@@ -161,15 +169,10 @@ def main(settings: argparse.Namespace) -> None:
     results = cells.Results(settings.out, "faithfulness", KEY)
     results.commands = list(dict.fromkeys([*results.commands, cells.command(settings.data)]))
 
-    def most(cell: cells.Cell) -> int:
-        return (
-            min(settings.reviews, FEW) if METHODS[cell["method"]].slow and not settings.full else settings.reviews
-        )
-
     cells.work(
         results,
         plan(settings),
-        lambda cell: measure(cell, settings.data, most(cell)),
+        lambda cell: measure(cell, settings.data, most(cell, settings)),
         resume=settings.resume,
         jobs=settings.jobs,
         show=show,

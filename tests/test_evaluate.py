@@ -93,6 +93,31 @@ def test_the_same_seed_gives_the_same_bits_whatever_else_is_measured() -> None:
     assert (other.score("deletion", "Occlusion").values != alone.score("deletion", "Occlusion").values).any()
 
 
+def test_the_order_of_methods_does_not_matter() -> None:
+    methods = {"lime": vd.Lime(n_samples=64), "random parts": vd.RandomParts(), "occlusion": vd.Occlusion(8)}
+    names = ("fidelity", "correlation", "sizes", "max_sensitivity", "deletion")
+    for represent in (vd.Rows(X), vd.Rows(X, discretize=vd.Continuous())):
+        one, other = (
+            quick(*names, methods={name: methods[name] for name in order}, represent=represent, X=X[:12])
+            for order in (list(methods), list(methods)[::-1])
+        )
+        for score in one.scores:
+            np.testing.assert_array_equal(score.values, other.score(score.metric, score.method).values)
+        p = {(c.metric, frozenset((c.first, c.second))): c.p for c in other.comparisons}
+        for c in one.comparisons:
+            np.testing.assert_allclose(c.p, p[c.metric, frozenset((c.first, c.second))])
+
+
+def test_a_method_that_is_very_heavy_does_not_make_null_rows_bad() -> None:
+    def heavy(*asked: Any) -> Any:
+        return tuple(replace(e, weights=1000 * e.weights) for e in vd.Occlusion()(*asked))
+
+    methods = {"a": vd.Occlusion(), "b": vd.KernelShap(n_samples=64)}
+    one, other = (quick("fidelity", methods=m) for m in (methods, {"0": heavy, **methods}))
+    for row in ("random", "constant"):
+        assert other.score("fidelity", row).mean == pytest.approx(one.score("fidelity", row).mean, abs=1)
+
+
 def test_explanations_are_made_once() -> None:
     made: Counter[Any] = Counter()
 
@@ -148,12 +173,17 @@ def test_metrics_of_ones_own() -> None:
         quick(metrics=["size", "size"])
     with pytest.raises(vd.InputError, match="unknown metric 'sized'"):
         quick("sized")
+    with pytest.raises(vd.InputError, match="unknown metric 5"):
+        quick(metrics=5)
     with pytest.raises(vd.InputError, match="empty"):
         quick(metrics=[])
     with pytest.raises(vd.InputError, match="'higher' or 'lower'"):
         vd.Metric("m", lambda trial, rng: 0.0, "more", "own", "Own.")
     with pytest.raises(vd.InputError, match="function"):
         vd.Metric("m", 3, "higher", "own", "Own.")  # type: ignore[arg-type]
+    for texts in ((None, "Own."), ("own", 4)):  # a report with these could not be read back
+        with pytest.raises(vd.InputError, match="is text, such as"):
+            vd.Metric("m", lambda trial, rng: 0.0, "higher", *texts)  # type: ignore[arg-type]
 
 
 def test_a_metric_that_raises_leaves_the_others_alone() -> None:
@@ -280,12 +310,37 @@ def test_the_order_of_methods_does_not_matter() -> None:
         assert one.score("fidelity", "random").n == 4
 
 
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [(None, "returned NoneType"), ((), "returned 0 of them"), ([{"x0": 1.0}], "returned dict in it")],
+)
+def test_a_method_of_ones_own_that_returns_no_explanations(returned: Any, told: str) -> None:
+    def method(*asked: Any) -> Any:
+        return returned
+
+    for explain in (
+        lambda: vd.explain(predict, vd.Rows(X), X[0], method=method),
+        lambda: vd.explain_many(predict, vd.Rows(X), X[:2], method=method),
+        lambda: quick("size", methods=method),
+    ):
+        with pytest.raises(vd.InputError, match=f"tuple of explanations, one a target.*{told}"):
+            explain()
+    beside = quick("size", methods={"bad": method, "good": vd.Occlusion()})
+    assert told in beside.score("size", "bad").reason
+    assert beside.score("size", "good").n == 10
+
+
 def test_methods_by_name() -> None:
     named = quick("size", methods=[vd.Lime(n_samples=64), vd.Lime(n_samples=128), vd.Lime(n_samples=128)])
     assert named.methods == ("Lime(n_samples=64)", "Lime(n_samples=128)", "Lime(n_samples=128) 2")
     assert quick("size", methods={"mine": vd.Occlusion()}).methods == ("mine",)
     with pytest.raises(vd.InputError, match="empty"):
         quick("size", methods=[])
+    for nothing in (None, [None], {"mine": None}):
+        with pytest.raises(vd.InputError, match="None is no method"):
+            quick("size", methods=nothing)
+    with pytest.raises(vd.InputError, match="same name: 1, 1"):
+        quick("size", methods={1: vd.Occlusion(), "1": vd.Occlusion()})
     with pytest.raises(vd.InputError, match="knows nothing"):
         quick("size", methods={"random": vd.Occlusion()})
     with pytest.raises(vd.InputError, match="settings"):
@@ -348,10 +403,23 @@ def test_truth_that_does_not_fit() -> None:
     ):
         with pytest.raises(vd.InputError, match=why):
             quick("recall", truth=bad)
-    later = quick("recall", truth=[{"x0", "x1"}] * 8 + [np.ones(7), None])
-    assert later.score("recall", "Occlusion").n == 8
-    assert "shape (7,)" in later.score("recall", "Occlusion").reason
-    assert later.score("recall", "Occlusion").mean == 1
+    good, bad = [{"x0", "x1"}] * 8, [np.ones(7), None]
+    for truth in (good + bad, bad + good):
+        score = quick("recall", truth=truth).score("recall", "Occlusion")
+        assert (score.n, score.mean) == (8, 1)
+        assert "shape (7,)" in score.reason
+
+
+def test_truth_goes_on_where_an_instance_has_none_of_it() -> None:
+    def count(texts: Any) -> Any:
+        return [float(text.count("good")) for text in texts]
+
+    texts = ["short", "a bad film", "a good film", "a good print"]  # the first has too few parts
+    for truth in ([{"good"}] * 4, [set(), set(), {"good"}, {"good"}]):
+        report = vd.evaluate(count, vd.Words(), texts, methods=vd.Occlusion(), metrics=["recall"], truth=truth)
+        score = report.score("recall", "Occlusion")
+        assert (score.n, score.mean) == (2, 1)
+        assert "empty" in score.reason if not truth[0] else "parts are called a, bad, film" in score.reason
 
 
 def test_what_does_not_apply_is_left_out_unless_it_is_named() -> None:

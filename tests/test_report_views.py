@@ -351,6 +351,7 @@ def test_notes_are_shown_and_counted() -> None:
     r = replace(cases.plain(), notes=tuple(f"Note {i}." for i in range(20)))
     page = seen(r)
     assert f"And {20 - MOST_NOTES} more notes." in page.texts
+    assert page.text.index("Note 0.") < page.text.index(flat(r.sentences[0]))  # what limits them is said before
     assert all(f"note: Note {i}." in repr(r) for i in range(20))
 
 

@@ -242,6 +242,12 @@ def test_mistakes_are_told(case):
         clean(case.study(), RandomShown((2,)), fan=(1, 1))
     with pytest.raises(vd.InputError, match="number 40 of 40 explanations"):
         clean(case.study(choose=lambda many, rng: [len(many)]), Rule(is_leak))
+    with pytest.raises(vd.InputError, match=r"each of sizes must be .* not -1"):
+        clean(case.study(), RandomShown((-1,)), fan=(1,))
+    with pytest.raises(vd.InputError, match="rng must be"):
+        clean(case.study(), Rule(is_leak), rng=None)
+    with pytest.raises(vd.InputError, match="no cleanings"):
+        curve([], "one")
     with pytest.raises(vd.InputError, match="from 0 to 1, not 90"):
         Rule(is_leak, attention=90)
     words = [*LEAKS, *TOPICS, *FILLERS]

@@ -218,6 +218,12 @@ def test_long_reviews_get_the_calls_they_need():
     assert review_models.long_enough(other, 10_000) is other
 
 
+@pytest.mark.parametrize(("method", "some", "full"), [("ours", 200, 400), ("LIME", 60, 400)])
+def test_the_full_size_is_all_reviews_whatever_the_method(method: str, some: int, full: int):
+    sizes = [faithfulness.most({"method": method}, Namespace(reviews=200, full=f)) for f in (False, True)]
+    assert sizes == [some, full]
+
+
 def test_recall_is_measured_and_shown(folder: Path, tmp_path: Path):
     made = []
     for method in ("random", "parzen", "greedy", "ours"):

@@ -139,10 +139,11 @@ def test_picks_say_what_is_shown():
 
 def test_explanations_that_are_no_numbers_are_left_out_and_counted():
     good, bad = made({"fake0": 0.3, "word": 0.3}, 0.6), made({"fake0": np.nan, "word": 0.3}, 0.6)
-    found = choose([good, bad], [bad, bad], {"fake0"})
-    assert found.mistrusted == (1, 0)
-    assert found.unread == (1, 2)
-    assert found.marked == (("fake0",), ())
+    found = choose([good, good, bad], [good, bad, bad], {"fake0"})
+    assert found.mistrusted == (1, 1)  # who cannot be read is not the better for it
+    assert (found.n, found.unread, found.chosen) == (1, (1, 2), None)
+    assert found.marked == (("fake0",), ("fake0",))
+    assert str(found).endswith("; 1 and 2 explanations cannot be read")
 
 
 @pytest.mark.parametrize(
@@ -152,6 +153,8 @@ def test_explanations_that_are_no_numbers_are_left_out_and_counted():
         ({"first": [], "second": []}, "no explanations"),
         ({"untrusted": "fake0"}, "untrusted wants a set of names"),
         ({"untrusted": set()}, "untrusted is empty"),
+        ({"untrusted": None}, "untrusted wants a set of names"),
+        ({"shown": 3}, "shown wants a pick or row numbers"),
         ({"untrusted": {"fkae"}}, "no part of any explanation is called 'fkae'"),
         ({"shown": [2]}, "shown names row 2, but rows are 0 to 1"),
         ({"shown": [-1]}, "shown names row -1"),
@@ -230,6 +233,9 @@ def test_the_oracle_says_what_it_needs():
         parts = (Part("fake0", "fake0", "word"),)
 
     class Represent:
+        def __call__(self, x):
+            return Bare()
+
         def each(self, X):
             return self
 

@@ -237,3 +237,31 @@ def test_errors_teach():
         doubts(predict, Rigid(), some)
     with pytest.raises(vd.InputError, match="mistrust_f1"):
         asked.everything().interval("accuracy")
+    with pytest.raises(vd.InputError, match="call the class"):
+        doubts(predict, vd.Words, some)
+    with pytest.raises(vd.InputError, match="must be a function"):
+        doubts(3, vd.Words(), some)
+    for rng in (None, -1, 1.5):  # None would be another draw each time
+        with pytest.raises(vd.InputError, match="rng must be"):
+            doubts(predict, vd.Words(), some, rng=rng)
+    for rule in (lambda why, gone: [True], lambda why, gone: np.full(len(gone), 0.5)):
+        with pytest.raises(vd.InputError, match="each of 4 draws; it gave"):
+            asked.user(whys, rule)
+
+
+def test_a_generator_is_a_seed_too():
+    predict, _ = logistic()
+    one, two = (doubts(predict, vd.Words(), texts(3, 8), rng=np.random.default_rng(5)) for _ in range(2))
+    np.testing.assert_array_equal(one.drawn, two.drawn)
+    again = [one.at_random(3, np.random.default_rng(5)).trusted for _ in range(2)]
+    np.testing.assert_array_equal(*again)
+
+
+def test_who_can_read_nothing_has_no_score():
+    predict, _ = logistic()
+    some = texts(2, 8)
+    whys = vd.explain_many(predict, vd.Words(), some, target=1, method=vd.Occlusion())
+    lost = [replace(why, weights=np.full(len(why.weights), np.nan)) for why in whys]
+    found = doubts(predict, vd.Words(), some, n_draws=4).user(lost)
+    assert np.isnan([found.share, found.f1]).all()
+    assert str(found).endswith("; 2 without explanations that can be read are left out")

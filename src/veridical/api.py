@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from veridical.attribute import METHODS, SETTINGS
-from veridical.attribute.ask import Model, model_of
+from veridical.attribute.given import answered, checked_model, checked_representer, seed_of
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
@@ -76,13 +76,13 @@ def explain(
     >>> why.top(1)[0][0]
     'proline > 985'
     """
-    model = _model(predict, classes)
+    model = checked_model(predict, classes)
     method = _method(method)
     seed = seed_of(rng)
     targets = list(target) if isinstance(target, (list, tuple)) else [target]
     if not targets:
         raise InputError("the list of targets is empty: name at least one, or leave target out")
-    found = method(model, _representer(represent)(x), targets, seed)
+    found = answered(method(model, checked_representer(represent)(x), targets, seed), len(targets))
     return Explanations(found) if isinstance(target, (list, tuple)) else found[0]
 
 
@@ -106,13 +106,13 @@ def explain_many(
     pay where ``predict`` is slow and lets others run meanwhile. ``track`` wraps the iteration, as ``tqdm.tqdm``
     does; by default long work in a terminal or notebook shows a bar.
     """
-    model = _model(predict, classes)
+    model = checked_model(predict, classes)
     check_whole("batch_size", batch_size)
     if n_jobs != -1:
         check_whole("n_jobs (-1 for all cores)", n_jobs)
     if isinstance(target, (list, tuple)):
         raise InputError("explain_many explains one target a row; call it once a target")
-    instances = _representer(represent).each(X)
+    instances = checked_representer(represent).each(X)
     plan = Plan(int(batch_size), int(n_jobs))
     work = explain_all(_method(method), model, instances, target, seed_of(rng), plan)
     return Explanations(tuple((track or progress)(work, total=len(instances))))
@@ -149,7 +149,7 @@ def group(
     >>> groups.weights.shape
     (2, 3)
     """
-    model, represent = _model(predict, classes), _representer(represent)
+    model, represent = checked_model(predict, classes), checked_representer(represent)
     ks = list(k) if isinstance(k, Iterable) and not isinstance(k, (str, bytes)) else [k]
     if not ks:
         raise InputError("k is an empty list: name at least one number of groups")
@@ -181,7 +181,8 @@ def evaluate(
 
     ``methods`` are settings such as ``[vd.Lime(), vd.KernelShap()]``, or a mapping of names to them. ``metrics``
     are names (all that apply by default), or ``vd.Metric`` objects of your own. Each metric is also measured on a
-    random explanation, on a constant one, and on each method's own weights shuffled over the parts.
+    random explanation, on a constant one (both as heavy as the median of the methods'), and on each method's own
+    weights shuffled over the parts.
 
     ``truth`` says what matters, an item an instance: a bool a part, names of parts or columns, or an array of the
     shape of the picture, series or spectrogram. ``randomized`` is the predict function of the same model with
@@ -196,8 +197,8 @@ def evaluate(
     >>> report.sentences
     ('correlation (higher is better): Lime has 0.371.',)
     """
-    model = _model(predict, classes)
-    instances = _representer(represent).each(X)
+    model = checked_model(predict, classes)
+    instances = checked_representer(represent).each(X)
     if isinstance(target, (list, tuple)):
         raise InputError("evaluate explains one target an instance; call it once a target")
     found = {name: _method(method) for name, method in named(methods).items()}
@@ -210,7 +211,7 @@ def evaluate(
         target=target,
         seed=seed_of(rng),
         truth=checked_truth(truth, instances),
-        randomized=None if randomized is None else _model(randomized, classes),
+        randomized=None if randomized is None else checked_model(randomized, classes),
     )
     return reported(plan, list((track or progress)(trials(plan), total=len(instances))))
 
@@ -227,12 +228,11 @@ def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str,
         raise InputError(
             f"the target was the function {target['function']!r}, which a recipe cannot hold: call explain with it"
         )
-    model, represent = _model(predict, classes), _representer(represent)
+    model, represent = checked_model(predict, classes), checked_representer(represent)
     if shared:
         rows = represent.each(x if getattr(x, "ndim", 1) == 2 else [x])
         return next(explain_all(method, model, rows, target, seed, Plan()))
-    found: tuple[Explanation, ...] = method(model, represent(x), [target], seed)
-    return found[0]
+    return answered(method(model, represent(x), [target], seed))[0]
 
 
 def pick(
@@ -337,33 +337,6 @@ def _matched(
 def _pick(found: Matched, chosen: Any, seed: np.random.SeedSequence) -> Pick:
     made = picked(found.table, chosen, seed)
     return replace(made, concepts=found.concepts, notes=(*found.notes, *made.notes))
-
-
-def seed_of(rng: Any) -> np.random.SeedSequence:
-    """A seed, or a Generator to draw one from."""
-    if isinstance(rng, np.random.Generator):
-        words = rng.integers(0, 2**32, 4, dtype=np.uint64)
-        return np.random.SeedSequence(int(sum(int(w) << (32 * i) for i, w in enumerate(words))))
-    if isinstance(rng, (int, np.integer)) and not isinstance(rng, (bool, np.bool_)) and rng >= 0:
-        return np.random.SeedSequence(int(rng))
-    raise InputError(f"rng must be a whole number from 0 on, or a numpy Generator, not {rng!r}")
-
-
-def _model(predict: Any, classes: Sequence[Any] | None) -> Model:
-    if not callable(predict):
-        hint = ": pass its method, such as model.predict_proba" if hasattr(predict, "predict") else ""
-        raise InputError(f"predict must be a function of a batch of inputs, not {type(predict).__name__}{hint}")
-    return model_of(predict, classes)
-
-
-def _representer(represent: Any) -> Any:
-    if isinstance(represent, type) and hasattr(represent, "each"):
-        raise InputError(f"represent wants settings: call the class, as in vd.{represent.__name__}(…)")
-    if not callable(represent) or not hasattr(represent, "each") or isinstance(represent, type):
-        raise InputError(
-            f"represent must say what the parts are, such as vd.Rows(X_train), not {type(represent).__name__}"
-        )
-    return represent
 
 
 def _method(method: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model
+from veridical.attribute.given import answered
 from veridical.attribute.lime import Lime
 from veridical.attribute.neighborhood import Answers, shared
 from veridical.attribute.question import Question
@@ -78,7 +79,7 @@ class Work:
                 )[0]
         child = child_of(self.seed, number)
         try:
-            return self.method(self.model, representation, (self.target,), child)[0]
+            return answered(self.method(self.model, representation, (self.target,), child))[0]
         except ModelError as cause:
             raise ModelError(f"number {number} of the list: {cause}") from cause
 

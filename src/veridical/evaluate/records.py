@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05  # of the tests, once they are adjusted for their number
 BETTER = ("higher", "lower")
+EXAMPLE = {"family": "fidelity", "sentence": "What it measures."}
 EASY = {  # families that some null rows are perfect in, so that a method need not beat them
     "stability": ("constant",),  # it never changes
     "randomization": ("random", "shuffled"),  # they always do
@@ -58,6 +59,9 @@ class Metric:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise InputError(f"a metric has a name, such as 'fidelity', not {self.name!r}")
+        for each in ("family", "sentence"):
+            if not isinstance(getattr(self, each), str):
+                raise InputError(f"{each} is text, such as {EXAMPLE[each]!r}, not {getattr(self, each)!r}")
         if self.better not in BETTER:
             raise InputError(f"better is 'higher' or 'lower', not {self.better!r}")
         if not callable(self.measure):

@@ -115,7 +115,7 @@ def chosen(metrics: Any, *, truth: bool, randomized: bool) -> tuple[Metric, ...]
     if metrics is None:
         left_out = {"truth": not truth, "randomization": not randomized}
         return tuple(metric for metric in METRICS.values() if not left_out.get(metric.family, False))
-    if isinstance(metrics, (str, Metric)):
+    if isinstance(metrics, (str, Metric)) or not isinstance(metrics, Iterable):
         metrics = [metrics]
     found: list[Metric] = []
     for each in metrics:
@@ -137,11 +137,14 @@ def named(methods: Any) -> dict[str, Any]:
     """Methods by name: those of a list are called by their class, and by settings that differ."""
     if isinstance(methods, Mapping):
         found = {str(name): method for name, method in methods.items()}
+        if len(found) < len(methods):
+            raise InputError(f"two methods have the same name: {', '.join(str(name) for name in methods)}")
     else:
         several = list(methods) if isinstance(methods, (list, tuple)) else [methods]
         found = dict(zip(_names(several), several, strict=True))
-    if not found:
-        raise InputError("the list of methods is empty: give at least one, such as vd.Lime()")
+    if not found or any(method is None for method in found.values()):
+        what = "None is no method" if found else "the list of methods is empty"
+        raise InputError(f"{what}: give at least one, such as vd.Lime()")
     taken = [name for name in found if name in (RANDOM, CONSTANT) or name.startswith(SHUFFLED)]
     if taken:
         raise InputError(f"{taken[0]!r} is the name of a row that knows nothing: give the method another")
@@ -174,7 +177,10 @@ def _with_settings(name: str, method: Any, alike: Sequence[Any]) -> str:
 
 
 def checked_truth(truth: Any, instances: Instances) -> Sequence[Any] | None:
-    """One item an instance; the first is tried before anything is measured."""
+    """One item an instance; before anything is measured, that one of them fits.
+
+    An instance that has nothing of the truth, or cannot be explained, is no reason to measure none.
+    """
     if truth is None:
         return None
     if isinstance(truth, (str, bytes, Mapping, set, frozenset)) or not hasattr(truth, "__len__"):
@@ -184,7 +190,15 @@ def checked_truth(truth: Any, instances: Instances) -> Sequence[Any] | None:
             f"truth wants one item an instance: there are {len(instances)} instances and {len(truth)} items"
         )
     items = [truth[i] for i in range(len(truth))] if not hasattr(truth, "iloc") else list(truth)
-    if items[0] is not None:
-        batch = instances.inputs(0, 1)
-        truth_of(items[0], instances.batch(0, 1)[0], batch if hasattr(batch, "iloc") else batch[0])
+    wrong: InputError | None = None
+    for i, item in enumerate(items):
+        try:
+            if item is not None:
+                batch = instances.inputs(i, i + 1)
+                truth_of(item, instances.batch(i, i + 1)[0], batch if hasattr(batch, "iloc") else batch[0])
+                return items
+        except InputError as cause:
+            wrong = wrong or cause
+    if wrong is not None:
+        raise wrong
     return items

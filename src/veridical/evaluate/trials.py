@@ -12,6 +12,7 @@ import numpy as np
 
 from veridical.attribute import METHODS
 from veridical.attribute.ask import VALUE, Model, resolve
+from veridical.attribute.given import answered
 from veridical.errors import InputError, VeridicalError
 from veridical.evaluate import METRICS
 from veridical.evaluate.nulls import (
@@ -20,6 +21,7 @@ from veridical.evaluate.nulls import (
     SHUFFLED,
     Null,
     constant_weights,
+    heaviness,
     random_weights,
     shuffled_weights,
 )
@@ -86,8 +88,8 @@ class Kept:
         return self.made[key]
 
     def _explained(self, representation: Representation, seed: Seed, model: Model | None) -> Explanation:
-        found = self.method(model or self.model, representation, (self.target,), seed)[0]
-        self.calls[0] += int(getattr(found, "n_calls", 0))
+        found = answered(self.method(model or self.model, representation, (self.target,), seed))[0]
+        self.calls[0] += int(found.n_calls)
         return _checked(found, representation)
 
     def halved(self, explanation: Explanation) -> Kept | None:
@@ -182,18 +184,20 @@ def _explanations(kept: Mapping[str, Kept], scene: Scene) -> tuple[dict[str, Exp
 def _rows(
     scene: Scene, kept: Mapping[str, Kept], made: Mapping[str, Explanation], failed: Mapping[str, Exception]
 ) -> dict[str, Any]:
-    """How each row explains, or why it cannot.
+    """How each row explains, or why it cannot; random and constant rows are as heavy as the median of methods.
 
-    Random and constant rows are made from one method, whichever order they come in: the first by name, of those
-    that most metrics can measure, by what a number does by degrees and with fewer samples.
+    Those rows are the same in whatever order methods are given, and one method that is very heavy, which fidelity
+    would punish in them, does not make it easy for the others to beat them.
     """
     found: dict[str, Any] = {name: kept[name] if name in made else _words(failed[name]) for name in kept}
     slopes = {name: scene.own_design() if slopes_of(why.parts).any() else None for name, why in made.items()}
     few = {name: kept[name].halved(why) for name, why in made.items()}
-    first = min(made, key=lambda name: (slopes[name] is None, few[name] is None, name), default=None)
+    like = min(made, key=lambda name: (slopes[name] is None, few[name] is None, name), default=None)
     for name, change in ((RANDOM, random_weights), (CONSTANT, constant_weights)):
-        none = "no method explained the instance"
-        found[name] = none if first is None else Null(kept[first], change, slopes[first])
+        found[name] = "no method explained the instance"
+        if like is not None:
+            heavy = float(np.median([heaviness(why.weights) for why in made.values()]))
+            found[name] = Null(kept[like], change, slopes[like], heavy / heaviness(made[like].weights))
     for name in kept:
         own = slopes.get(name)
         found[SHUFFLED + name] = Null(kept[name], shuffled_weights, own) if name in made else found[name]
@@ -256,10 +260,8 @@ def _words(cause: Exception) -> str:
     return said if isinstance(cause, VeridicalError) else f"{type(cause).__name__}: {said}"
 
 
-def _checked(found: Any, representation: Representation) -> Explanation:
+def _checked(found: Explanation, representation: Representation) -> Explanation:
     """An explanation with a finite weight for each part."""
-    if not isinstance(found, Explanation):
-        raise InputError(f"the method returned {type(found).__name__}, not an Explanation")
     d = len(representation.names)
     if found.weights.shape != (d,):
         raise InputError(f"the method gave weights of shape {found.weights.shape} for {d} parts")

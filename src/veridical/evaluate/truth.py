@@ -64,9 +64,12 @@ def truth_of(item: Any, representation: Representation, x: Any) -> Floats:
     ):
         names = {str(name) for name in item}
         found = np.array([bool({p.name, p.column} & names) for p in representation.parts])
+        if not names:
+            raise InputError("the truth is empty: it names no part")
         if not found.any():
             raise InputError(
-                f"none of the truth's names is a part of this instance: {', '.join(sorted(names)[:6])}"
+                f"none of the truth's names ({', '.join(sorted(names)[:6])}) is a part of this instance; its "
+                f"parts are called {', '.join(representation.names[:3])}, …"
             )
         return found.astype(np.float64)
     values = numbers_of(item, "the truth").astype(np.float64)

@@ -31,9 +31,9 @@ def ledger(report: Report) -> Markup:
         {"class": "vd-report"},
         tag("div", {"class": "vd-say"}, tag("h3", {}, tag("bdi", {}, escape(headline(r), 300)))),
         _facts(r),
+        notes(lines),  # that instances are too few is to be read before the sentences that follow from it
         *(_family(sheet, r.comparisons) for sheet in sheets),
         _key(sheets),
-        notes(lines),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from veridical.attribute.ask import model_of
+from veridical.attribute.given import checked_model, checked_representer, seed_of
 from veridical.errors import InputError, check_whole
 from veridical.evaluate.users.oracle import stays
 from veridical.records import Bools, Explanation, Floats, Part, Predict, Record, Representer
@@ -86,8 +86,8 @@ class Choice(Record):
     chosen: int | None  # 0 or 1; None where both have as many mistrusted predictions
     mistrusted: tuple[int, int]  # predictions of each model
     marked: tuple[tuple[str, ...], tuple[str, ...]]  # untrusted names that were come across, for each model
-    n: int  # predictions that were gone over
-    unread: tuple[int, int] = (0, 0)  # explanations with numbers that are not finite, which were left out
+    n: int  # predictions that were gone over: those of which both explanations can be read
+    unread: tuple[int, int] = (0, 0)  # explanations of each model with numbers that are not finite
 
     @classmethod
     def by(cls, mistrusted: tuple[int, int], marked: Any, *, n: int, unread: tuple[int, int] = (0, 0)) -> Choice:
@@ -104,7 +104,8 @@ class Choice(Record):
         first, second = self.mistrusted
         told = "a tie" if self.chosen is None else f"the {('first', 'second')[self.chosen]} model"
         marks = " and ".join(str(len(marked)) for marked in self.marked)
-        return f"{told}: {first} and {second} of {self.n} predictions mistrusted, for {marks} marked names"
+        unread = f"; {self.unread[0]} and {self.unread[1]} explanations cannot be read" if any(self.unread) else ""
+        return f"{told}: {first} and {second} of {self.n} predictions mistrusted, for {marks} marked names{unread}"
 
     def __str__(self) -> str:
         return self.sentence
@@ -157,15 +158,15 @@ class Chooser(Record):
 
     def __call__(self, shown: Any = None) -> Choice:
         """Choose after a look at some of the explanations, by their numbers; see ``choose``."""
-        rows = _pair(shown, len(self.first))
+        rows, both = _pair(shown, len(self.first)), self.first.readable & self.second.readable
         counts, marks, unread = [], [], []
         for reading, looked in zip((self.first, self.second), rows, strict=True):
             marked = reading.seen[looked].any(axis=0)
-            counts.append(int((self._mistrusted(reading, marked) & reading.readable).sum()))
+            counts.append(int((self._mistrusted(reading, marked) & both).sum()))
             marks.append(tuple(name for name, mark in zip(reading.names, marked, strict=True) if mark))
             unread.append(int((~reading.readable).sum()))
         return Choice.by(
-            (counts[0], counts[1]), (marks[0], marks[1]), n=len(self.first), unread=(unread[0], unread[1])
+            (counts[0], counts[1]), (marks[0], marks[1]), n=int(both.sum()), unread=(unread[0], unread[1])
         )
 
     def _mistrusted(self, reading: Reading, marked: Bools) -> Bools:
@@ -216,27 +217,31 @@ def flips(
     untrusted: Collection[str],
     *,
     threshold: float = 0.5,
-    rng: int = 0,
+    rng: int | np.random.Generator = 0,
 ) -> Bools:
     """Which predictions (n,) really change without the untrusted parts: the oracle asks the model itself.
 
     A prediction is the likeliest class, or of a model with one output whether it is above the threshold. Where
     what is there without a part is drawn from a background, the mean answer over many draws decides.
     """
-    model, names = model_of(predict, None), frozenset(_names(untrusted))
-    instances = represent.each(X)
+    model, names, seed = checked_model(predict), frozenset(_names(untrusted)), seed_of(rng)
+    instances = checked_representer(represent).each(X)
     found = np.zeros(len(instances), bool)
     for i, representation in enumerate(instances.batch(0, len(instances))):
         gone = np.array([part.name in names or part.column in names for part in representation.parts], dtype=bool)
         if gone.any():
-            seed = np.random.SeedSequence(rng, spawn_key=(i,))
-            found[i] = not stays(model, representation, gone[None], threshold, seed)[0]
+            own = np.random.SeedSequence(seed.entropy, spawn_key=(i,))
+            found[i] = not stays(model, representation, gone[None], threshold, own)[0]
     return found
 
 
 def _names(untrusted: Collection[str]) -> tuple[str, ...]:
     """Names in a fixed order, each once."""
-    if isinstance(untrusted, str) or not all(isinstance(name, str) for name in untrusted):
+    if (
+        not isinstance(untrusted, Iterable)
+        or isinstance(untrusted, str)
+        or not all(isinstance(name, str) for name in untrusted)
+    ):
         raise InputError(f"untrusted wants a set of names of parts or columns, not {untrusted!r}")
     if not untrusted:
         raise InputError("untrusted is empty: name at least one part that should not matter")
@@ -254,6 +259,8 @@ def _pair(shown: Any, n: int) -> tuple[Any, Any]:
         return np.arange(n), np.arange(n)
     if hasattr(shown, "chosen"):
         return _rows(shown, n), _rows(getattr(shown, "second", None) or shown, n)
+    if not isinstance(shown, Iterable):
+        return _rows(shown, n), _rows(shown, n)
     each = list(shown)
     if len(each) == 2 and not any(isinstance(item, (int, np.integer)) for item in each):
         return _rows(each[0], n), _rows(each[1], n)

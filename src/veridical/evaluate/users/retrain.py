@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy import stats
 
+from veridical.attribute.given import seed_of
 from veridical.errors import InputError, ModelError, check_whole
 from veridical.masks import child_of, generator
 from veridical.records import Explanation, Explanations, Floats, Predict, Record, Seed
@@ -177,6 +178,7 @@ class RandomColumns:
 def _size(sizes: Sequence[int], seen: Seen) -> int:
     if seen.round > len(sizes):
         raise InputError(f"sizes says what to remove in {len(sizes)} rounds, and this is round {seen.round}")
+    check_whole("each of sizes", sizes[seen.round - 1], 0)
     return int(sizes[seen.round - 1])
 
 
@@ -184,7 +186,9 @@ def _drawn(columns: Sequence[str], size: int, rng: np.random.Generator) -> list[
     return [columns[i] for i in rng.permutation(len(columns))[:size]]
 
 
-def clean(study: Study, user: User, *, fan: Sequence[int] = (1, 1, 1), rng: int = 0) -> tuple[Cleaning, ...]:
+def clean(
+    study: Study, user: User, *, fan: Sequence[int] = (1, 1, 1), rng: int | np.random.Generator = 0
+) -> tuple[Cleaning, ...]:
     """Let users clean a model, a round for each number of ``fan``.
 
     ``fan`` says how many users are shown each model of a round: (1, 1, 1) is one path of three rounds, (10, 5, 5)
@@ -205,9 +209,10 @@ def clean(study: Study, user: User, *, fan: Sequence[int] = (1, 1, 1), rng: int 
     """
     for number in fan:
         check_whole("each number of fan", number)
+    seed = seed_of(rng)
     predict = study.trained(frozenset())
     first = Round(0, (), (), study.scored(predict))
-    return tuple(_grown(study, user, predict, (first,), tuple(fan), np.random.SeedSequence(rng)))
+    return tuple(_grown(study, user, predict, (first,), tuple(fan), seed))
 
 
 def _grown(
@@ -240,6 +245,8 @@ def curve(cleanings: Sequence[Cleaning], name: str) -> Floats:
 
     The cleanings must be of independent first users: a path each, or one of every fan.
     """
+    if not len(cleanings):
+        raise InputError("there are no cleanings to draw a curve of")
     scores = np.array([each.scores(name) for each in cleanings])
     mean, n = scores.mean(axis=0), len(scores)
     if n < 2:

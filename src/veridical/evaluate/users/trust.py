@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import stats
 
-from veridical.attribute.ask import model_of
+from veridical.attribute.given import checked_model, checked_representer, seed_of
 from veridical.errors import InputError, check_whole
 from veridical.evaluate.users.oracle import stays
 from veridical.masks import generator
-from veridical.records import Bools, Explanation, Floats, Ints, Predict, Record, Representer
+from veridical.records import Bools, Explanation, Floats, Ints, Predict, Record, Representer, Seed
 
 # whether a prediction is trusted (m,), by its explanation and by which parts are gone in each draw (m, d)
 Believe: TypeAlias = Callable[[Explanation, Bools], Bools]
@@ -68,7 +68,7 @@ class Trust(Record):
     @property
     def share(self) -> float:
         """The share of all predictions that are trustworthy."""
-        return float(self.stays.mean())
+        return float(self.stays.mean()) if self.stays.size else float("nan")
 
     @property
     def f1(self) -> float:
@@ -102,9 +102,10 @@ class Trust(Record):
 
     @property
     def sentence(self) -> str:
+        unread = f"; {self.unread} without explanations that can be read are left out" if self.unread else ""
         return (
             f"trust F1 {self.f1:.3f}, mistrust F1 {self.mistrust_f1:.3f}, balanced accuracy "
-            f"{self.balanced_accuracy:.3f}; {self.share:.1%} of the predictions are trustworthy"
+            f"{self.balanced_accuracy:.3f}; {self.share:.1%} of the predictions are trustworthy{unread}"
         )
 
     def __str__(self) -> str:
@@ -138,19 +139,19 @@ class Doubts(Record):
                 )
             readable[i] = np.isfinite(why.weights).all() and np.isfinite(why.local_prediction)
             if readable[i]:
-                trusted[:, i] = believe(why, self.gone(i))
+                trusted[:, i] = _believed(believe, why, self.gone(i))
         return Trust(self.stays[:, readable], trusted[:, readable], int((~readable).sum()))
 
     def everything(self) -> Trust:
         """A null user, who trusts every prediction."""
         return Trust(self.stays, np.ones(self.stays.shape, bool))
 
-    def at_random(self, k: int = 10, rng: int = 0) -> Trust:
+    def at_random(self, k: int = 10, rng: int | np.random.Generator = 0) -> Trust:
         """A null user, who finds k random parts of each instance in its explanation, some perhaps twice."""
         check_whole("k", k)
-        trusted = np.zeros(self.stays.shape, bool)
+        trusted, seed = np.zeros(self.stays.shape, bool), seed_of(rng)
         for i, places in enumerate(self.places):
-            seen = generator(np.random.SeedSequence(rng), 0, i).integers(len(places), size=k)
+            seen = generator(seed, 0, i).integers(len(places), size=k)
             trusted[:, i] = ~self.gone(i)[:, seen].any(axis=1)
         return Trust(self.stays, trusted)
 
@@ -164,7 +165,7 @@ def doubts(
     n_draws: int = 100,
     untrusted: Sequence[Collection[str]] | None = None,
     threshold: float = 0.5,
-    rng: int = 0,
+    rng: int | np.random.Generator = 0,
 ) -> Doubts:
     """Draw columns that are not to be trusted, and ask the model which predictions depend on them.
 
@@ -183,25 +184,36 @@ def doubts(
     >>> print(asked.user(vd.explain_many(predict, vd.Words(), texts)))
     trust F1 1.000, mistrust F1 1.000, balanced accuracy 1.000; 66.7% of the predictions are trustworthy
     """
-    model, instances = model_of(predict, None), represent.each(X)
+    model, instances, seed = checked_model(predict), checked_representer(represent).each(X), seed_of(rng)
     named = [tuple(part.column for part in each.parts) for each in instances.batch(0, len(instances))]
     columns = tuple(dict.fromkeys(column for names in named for column in names))
     at = {column: j for j, column in enumerate(columns)}
     places = tuple(np.array([at[column] for column in names], dtype=np.int64) for names in named)
-    drawn = _drawn(len(columns), share, n_draws, rng) if untrusted is None else _given(untrusted, at)
+    drawn = _drawn(len(columns), share, n_draws, seed) if untrusted is None else _given(untrusted, at)
     kept = np.zeros((len(drawn), len(places)), bool)
     for i, each in enumerate(instances.batch(0, len(instances))):
-        seed = np.random.SeedSequence(rng, spawn_key=(i,))
-        kept[:, i] = stays(model, each, drawn[:, places[i]], threshold, seed)
+        own = np.random.SeedSequence(seed.entropy, spawn_key=(i,))
+        kept[:, i] = stays(model, each, drawn[:, places[i]], threshold, own)
     return Doubts(columns, drawn, places, kept)
 
 
-def _drawn(n: int, share: float, n_draws: int, rng: int) -> Bools:
+def _believed(believe: Believe, why: Explanation, gone: Bools) -> Bools:
+    """The answer of the rule, which may be the caller's own."""
+    found = np.asarray(believe(why, gone))
+    if found.shape != gone.shape[:1] or found.dtype != bool:
+        raise InputError(
+            f"believe must say True or False of each of {len(gone)} draws; it gave {found.dtype} of shape "
+            f"{found.shape}"
+        )
+    return found
+
+
+def _drawn(n: int, share: float, n_draws: int, seed: Seed) -> Bools:
     """So many columns at random in each draw, (n_draws, n)."""
     check_whole("n_draws", n_draws)
     if not 0 < share < 1:
         raise InputError(f"share is the share of columns that are not trusted, between 0 and 1, not {share!r}")
-    order = generator(np.random.SeedSequence(rng), 1, 0).random((n_draws, n)).argsort(axis=1).argsort(axis=1)
+    order = generator(seed, 1, 0).random((n_draws, n)).argsort(axis=1).argsort(axis=1)
     return np.asarray(order < max(int(share * n), 1))
 
 

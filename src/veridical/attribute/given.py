@@ -1,0 +1,55 @@
+"""What callers give, checked once: a model, a representer, a seed, and what a method of their own returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from veridical.attribute.ask import Model, model_of
+from veridical.errors import InputError
+from veridical.records import Explanation
+
+
+def checked_model(predict: Any, classes: Sequence[Any] | None = None) -> Model:
+    """A model of a function, not of the object that the function belongs to."""
+    if not callable(predict):
+        hint = ": pass its method, such as model.predict_proba" if hasattr(predict, "predict") else ""
+        raise InputError(f"predict must be a function of a batch of inputs, not {type(predict).__name__}{hint}")
+    return model_of(predict, classes)
+
+
+def checked_representer(represent: Any) -> Any:
+    """Settings of a representer, not its class."""
+    if isinstance(represent, type) and hasattr(represent, "each"):
+        raise InputError(f"represent wants settings: call the class, as in vd.{represent.__name__}(…)")
+    if not callable(represent) or not hasattr(represent, "each") or isinstance(represent, type):
+        raise InputError(
+            f"represent must say what the parts are, such as vd.Rows(X_train), not {type(represent).__name__}"
+        )
+    return represent
+
+
+def seed_of(rng: Any) -> np.random.SeedSequence:
+    """A seed, or a Generator to draw one from."""
+    if isinstance(rng, np.random.Generator):
+        words = rng.integers(0, 2**32, 4, dtype=np.uint64)
+        return np.random.SeedSequence(int(sum(int(w) << (32 * i) for i, w in enumerate(words))))
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, (bool, np.bool_)) and rng >= 0:
+        return np.random.SeedSequence(int(rng))
+    raise InputError(f"rng must be a whole number from 0 on, or a numpy Generator, not {rng!r}")
+
+
+def answered(found: Any, n: int = 1) -> tuple[Explanation, ...]:
+    """What a method returned, which may be the caller's own: a tuple with an explanation a target."""
+    if not isinstance(found, (tuple, list)):
+        came = f"{type(found).__name__}"
+    elif len(found) != n:
+        came = f"{len(found)} of them"
+    else:
+        wrong = [type(each).__name__ for each in found if not isinstance(each, Explanation)]
+        if not wrong:
+            return tuple(found)
+        came = f"{wrong[0]} in it"
+    raise InputError(f"a method must return a tuple of explanations, one a target (here {n}); it returned {came}")
