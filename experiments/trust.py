@@ -1,8 +1,8 @@
 """Do explanations tell which predictions to trust? Simulated users on reviews, as in Table 1 of the LIME paper.
 
-A quarter of all words is not to be trusted, drawn a hundred times, the same for all users of the same reviews. F1 of the trustworthy
-predictions, as in the paper; beside it F1 of the others and balanced accuracy, for who trusts everything has an F1
-of 90 to 96 already.
+A quarter of all words is not to be trusted, drawn a hundred times, the same for users of the same reviews. F1 of
+the trustworthy predictions, as in the paper; beside it F1 of the others and balanced accuracy, for who trusts
+everything has an F1 of 90 to 96 already.
 """
 
 from __future__ import annotations

@@ -298,7 +298,7 @@ def test_a_number_of_samples_that_is_no_number_cannot_be_halved() -> None:
     assert report.score("size", "Own").n == 2
 
 
-def test_the_order_of_methods_does_not_matter() -> None:
+def test_null_rows_are_made_of_a_method_that_most_metrics_can_measure() -> None:
     """Nor which of them the null rows are made from, where one says what numbers do by degrees."""
     methods = [vd.Lime(n_samples=100), vd.Occlusion(n_draws=8)]
     names = ("fidelity", "infidelity", "max_sensitivity", "sizes", "deletion")

@@ -14,7 +14,7 @@ from veridical.render.words import cells, count, plain, shorten
 ARROWS = {"higher": "↑", "lower": "↓"}
 LONGEST = 9  # characters of a number before it is written with an exponent
 NAMES, HEADS = 28, 24  # columns of a terminal that the name of a method and of a metric may take
-BEST = "best of its column, or cannot be told from the best (paired test, adjusted for all pairs of a metric, not for all metrics)"
+BEST = "best of its column, or cannot be told from the best (paired test, adjusted for all pairs of a metric)"
 LEVEL = "not shown to be better than all of its null rows"
 RANGE = "95 % interval over instances"
 
