@@ -1,4 +1,4 @@
-"""Every record and protocol, on one page; those of picks and groups are in ``summarize.records``.
+"""Every record and protocol, on one page; picks, groups and reports have one beside their code.
 
 Records are frozen and their arrays read-only: a changed copy is ``dataclasses.replace``.
 A record never draws, prints or saves itself: those methods are doors into ``render`` and ``serialize``.
