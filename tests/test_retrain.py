@@ -230,7 +230,7 @@ def test_weights_that_are_no_numbers_are_not_shown(case):
 
 
 def test_mistakes_are_told(case):
-    with pytest.raises(vd.InputError, match="hidden is empty"):
+    with pytest.raises(vd.InputError, match="hidden wants scores by their names"):
         case.study(hidden={})
     with pytest.raises(vd.InputError, match="k must be"):
         case.study(k=0)

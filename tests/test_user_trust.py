@@ -1,4 +1,4 @@
-"""The simulated user who trusts or mistrusts predictions: closed forms of card C2, null users, bad input."""
+"""The simulated user who trusts or mistrusts predictions: closed forms, null users, bad input."""
 
 from __future__ import annotations
 

@@ -37,6 +37,12 @@ def check_positive(name: str, value: Any) -> None:
         raise InputError(f"{name} must be a positive number, not {value!r}")
 
 
+def check_number(name: str, value: Any) -> None:
+    """Refuse what is not a number, or is missing."""
+    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(float(value)):
+        raise InputError(f"{name} must be a number, not {value!r}")
+
+
 def require(module: str, *, extra: str) -> ModuleType:
     """Import an optional module, or say which extra brings it."""
     try:

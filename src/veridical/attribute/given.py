@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,3 +53,27 @@ def answered(found: Any, n: int = 1) -> tuple[Explanation, ...]:
             return tuple(found)
         came = f"{wrong[0]} in it"
     raise InputError(f"a method must return a tuple of explanations, one a target (here {n}); it returned {came}")
+
+
+def explanations_of(what: str, many: Any) -> tuple[Explanation, ...]:
+    """Any collection of explanations."""
+    found = listed(what, many)
+    wrong = [type(each).__name__ for each in found if not isinstance(each, Explanation)]
+    if wrong:
+        raise InputError(
+            f"{what} must be a list of explanations, as explain_many gives; there is a {wrong[0]} in it"
+        )
+    return found
+
+
+def checked_rule(name: str, rule: Any, example: str) -> None:
+    """Refuse what cannot be called, or is a class whose settings are missing."""
+    if not callable(rule) or isinstance(rule, type):
+        raise InputError(f"{name} wants a function, such as {example}, not {rule!r}")
+
+
+def listed(what: str, items: Any) -> tuple[Any, ...]:
+    """A list of something, whatever its kind; a text is none."""
+    if not isinstance(items, Iterable) or isinstance(items, (str, bytes)):
+        raise InputError(f"{what} must be a list, not {items!r}")
+    return tuple(items)

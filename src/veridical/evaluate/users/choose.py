@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from veridical.attribute.given import checked_model, checked_representer, seed_of
+from veridical.attribute.given import checked_model, checked_representer, checked_rule, explanations_of, seed_of
 from veridical.errors import InputError, check_whole
 from veridical.evaluate.users.oracle import stays
 from veridical.records import Bools, Explanation, Floats, Part, Predict, Record, Representer
@@ -36,7 +36,7 @@ class Reading(Record):
     @classmethod
     def of(cls, explanations: Iterable[Explanation], untrusted: Collection[str], k: int | None = None) -> Reading:
         """Look up the untrusted names; of an explanation only the ``k`` heaviest parts are looked at, or all."""
-        many, names = tuple(explanations), _names(untrusted)
+        many, names = explanations_of("explanations", explanations), _names(untrusted)
         at = {name: j for j, name in enumerate(names)}
         weights, seen = np.zeros((len(many), len(names))), np.zeros((len(many), len(names)), bool)
         local = np.array([why.local_prediction for why in many], dtype=float)
@@ -146,7 +146,8 @@ class Chooser(Record):
         if k is not None:
             check_whole("k", k)
         names = _names(untrusted)
-        both = tuple(first), tuple(second)
+        checked_rule("mistrust", mistrust, "Crosses(0.5)")
+        both = explanations_of("first", first), explanations_of("second", second)
         there = {name for many in both for why in many for part in why.parts for name in (part.name, part.column)}
         if any(both) and there.isdisjoint(names):
             some = next(why.names[0] for many in both for why in many if why.parts)

@@ -14,8 +14,8 @@ from typing import TypeAlias
 import numpy as np
 from scipy import stats
 
-from veridical.attribute.given import seed_of
-from veridical.errors import InputError, ModelError, check_whole
+from veridical.attribute.given import checked_rule, explanations_of, listed, seed_of
+from veridical.errors import InputError, ModelError, check_number, check_whole
 from veridical.masks import child_of, generator
 from veridical.records import Explanation, Explanations, Floats, Predict, Record, Seed
 
@@ -96,8 +96,10 @@ class Study:
 
     def __post_init__(self) -> None:
         check_whole("k", self.k)
-        if not self.hidden:
-            raise InputError("hidden is empty: name at least one score, such as {'accuracy': …}")
+        if not isinstance(self.hidden, Mapping) or not self.hidden:
+            raise InputError(f"hidden wants scores by their names, such as {{'accuracy': …}}, not {self.hidden!r}")
+        for name in ("fit", "explain", "choose"):
+            checked_rule(name, getattr(self, name), "those that the class tells of")
 
     def trained(self, removed: Gone) -> Predict:
         """The model without these columns."""
@@ -113,11 +115,17 @@ class Study:
         return predict
 
     def scored(self, predict: Predict) -> dict[str, float]:
-        return {name: float(score(predict)) for name, score in self.hidden.items()}
+        """The hidden scores of a model."""
+        found = {name: score(predict) for name, score in self.hidden.items()}
+        for name, value in found.items():
+            check_number(f"the score {name!r}", value)
+        return {name: float(value) for name, value in found.items()}
 
     def seen(self, number: int, many: tuple[Explanation, ...], removed: Gone, rng: np.random.Generator) -> Seen:
         """What the next user sees of these explanations."""
-        chosen = [int(i) for i in self.choose(Explanations(many), rng)] if many else []
+        chosen = (
+            [int(i) for i in listed("what choose returns", self.choose(Explanations(many), rng))] if many else []
+        )
         for i in chosen:
             if not 0 <= i < len(many):
                 raise InputError(f"choose gave number {i} of {len(many)} explanations; they count from 0")
@@ -207,7 +215,7 @@ def clean(
     >>> path.removed, path.scores("leaks").tolist()
     (('leak',), [2.0, 0.0])
     """
-    for number in fan:
+    for number in listed("fan", fan):
         check_whole("each number of fan", number)
     seed = seed_of(rng)
     predict = study.trained(frozenset())
@@ -223,7 +231,7 @@ def _grown(
     if not fan:
         yield Cleaning(rounds)
         return
-    many = tuple(study.explain(predict, removed, generator(seed, 0, 0)))
+    many = explanations_of("what explain returns", study.explain(predict, removed, generator(seed, 0, 0)))
     for i in range(1, fan[0] + 1):
         own = child_of(seed, i)
         seen = study.seen(number, many, removed, generator(own, 0, 1))
@@ -234,7 +242,7 @@ def _grown(
 
 
 def _named(columns: Iterable[str]) -> Iterator[str]:
-    for column in [columns] if isinstance(columns, str) else columns:
+    for column in [columns] if isinstance(columns, str) else listed("what a user removes", columns):
         if not isinstance(column, str):
             raise InputError(f"a user must name the columns to remove, as they are shown, not {column!r}")
         yield column

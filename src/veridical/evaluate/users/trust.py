@@ -10,13 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import stats
 
-from veridical.attribute.given import checked_model, checked_representer, seed_of
-from veridical.errors import InputError, check_whole
+from veridical.attribute.given import (
+    checked_model,
+    checked_representer,
+    checked_rule,
+    explanations_of,
+    listed,
+    seed_of,
+)
+from veridical.errors import InputError, check_number, check_whole
 from veridical.evaluate.users.oracle import stays
 from veridical.masks import generator
 from veridical.records import Bools, Explanation, Floats, Ints, Predict, Record, Representer, Seed
@@ -127,7 +135,8 @@ class Doubts(Record):
 
     def user(self, explanations: Iterable[Explanation], believe: Believe = HALF) -> Trust:
         """A user who has one explanation of each prediction, and believes by it."""
-        many = tuple(explanations)
+        many = explanations_of("explanations", explanations)
+        checked_rule("believe", believe, "Subtracts(0.5)")
         if len(many) != len(self.places):
             raise InputError(f"there are {len(self.places)} instances, but {len(many)} explanations")
         trusted, readable = np.zeros(self.stays.shape, bool), np.ones(len(many), bool)
@@ -189,6 +198,7 @@ def doubts(
     columns = tuple(dict.fromkeys(column for names in named for column in names))
     at = {column: j for j, column in enumerate(columns)}
     places = tuple(np.array([at[column] for column in names], dtype=np.int64) for names in named)
+    check_number("threshold", threshold)
     drawn = _drawn(len(columns), share, n_draws, seed) if untrusted is None else _given(untrusted, at)
     kept = np.zeros((len(drawn), len(places)), bool)
     for i, each in enumerate(instances.batch(0, len(instances))):
@@ -211,7 +221,7 @@ def _believed(believe: Believe, why: Explanation, gone: Bools) -> Bools:
 def _drawn(n: int, share: float, n_draws: int, seed: Seed) -> Bools:
     """So many columns at random in each draw, (n_draws, n)."""
     check_whole("n_draws", n_draws)
-    if not 0 < share < 1:
+    if not isinstance(share, Real) or not 0 < share < 1:
         raise InputError(f"share is the share of columns that are not trusted, between 0 and 1, not {share!r}")
     order = generator(seed, 1, 0).random((n_draws, n)).argsort(axis=1).argsort(axis=1)
     return np.asarray(order < max(int(share * n), 1))
@@ -219,7 +229,7 @@ def _drawn(n: int, share: float, n_draws: int, seed: Seed) -> Bools:
 
 def _given(untrusted: Sequence[Collection[str]], at: dict[str, int]) -> Bools:
     """Named columns; a name that no instance has does no harm, unless none is known."""
-    if isinstance(untrusted, str) or any(isinstance(names, str) for names in untrusted):
+    if any(isinstance(names, str) for names in listed("untrusted", untrusted)):
         raise InputError("untrusted wants a list of sets of columns, one a draw, such as [{'dvd', 'disc'}]")
     drawn = np.zeros((len(untrusted), len(at)), bool)
     for row, names in zip(drawn, untrusted, strict=True):
