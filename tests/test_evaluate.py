@@ -645,3 +645,16 @@ def test_unknown_names_are_told() -> None:
         report.score("sizes", "Occlusion")
     with pytest.raises(vd.InputError, match="no method 'Lime'"):
         report.score("size", "Lime")
+
+
+def test_no_interval_goes_beyond_what_a_metric_can_be() -> None:
+    truth = [{"x0"}] * 5
+    report = quick(
+        *METRICS, X=X[:5], truth=truth, randomized=predict, methods=[vd.Lime(n_samples=64), vd.Greedy(1)]
+    )
+    known = [score for score in report.scores if score.n > 1]
+    assert {score.metric for score in known} == set(METRICS)
+    for score in known:
+        metric = METRICS[score.metric]
+        assert metric.least <= np.nanmin(score.values) <= np.nanmax(score.values) <= metric.most
+        assert metric.least <= score.low <= score.mean <= score.high <= metric.most

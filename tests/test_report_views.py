@@ -437,8 +437,8 @@ def test_tables_can_be_read_by_anything(tmp_path: Path) -> None:
     r.save(tmp_path / "r.parquet")
     frame = r.to_frame()
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "r.parquet"), frame)
-    again = pd.read_csv(tmp_path / "r.csv", keep_default_na=True).fillna({"reason": ""})
-    np.testing.assert_array_equal(again["mean"], frame["mean"])
+    again = pd.read_csv(tmp_path / "r.csv").fillna({"reason": ""})
+    np.testing.assert_allclose(again["mean"], frame["mean"], rtol=1e-14)  # older pandas round the last digit
     assert again["reason"].tolist() == frame["reason"].tolist()
     with pytest.raises(InputError, match=r"must end in \.json, \.parquet"):
         load(tmp_path / "r.csv")

@@ -28,7 +28,14 @@ def sparseness(trial: Trial, rng: np.random.Generator) -> float:
 
 
 COMPLEXITY = (
-    Metric("size", size, "lower", "complexity", "How many parts have a weight that is not zero."),
+    Metric(
+        "size",
+        size,
+        "lower",
+        "complexity",
+        "How many parts have a weight that is not zero.",
+        least=0.0,
+    ),
     Metric(
         "entropy",
         entropy,
@@ -36,6 +43,7 @@ COMPLEXITY = (
         "complexity",
         "How evenly the weight is spread over parts, in nats: 0 if one part has it all; the unit of the weights "
         "does not matter.",
+        least=0.0,
     ),
     Metric(
         "sparseness",
@@ -44,5 +52,7 @@ COMPLEXITY = (
         "complexity",
         "Gini index of the sizes of weights: 0 if all are the same, almost 1 if one part has all; the unit of the "
         "weights does not matter.",
+        least=0.0,
+        most=1.0,
     ),
 )

@@ -85,6 +85,7 @@ FIDELITY = (
         "fidelity",
         "Share of the output's variance near the instance that intercept and weights explain (R²), on fresh "
         "samples; it asks for weights in the unit of the output.",
+        most=1.0,
     ),
     Metric(
         "correlation",
@@ -93,6 +94,8 @@ FIDELITY = (
         "fidelity",
         "Correlation of the sum of the weights of kept parts with the output, on the same fresh samples; the unit "
         "of the weights does not matter.",
+        least=-1.0,
+        most=1.0,
     ),
     Metric(
         "faithfulness_correlation",
@@ -101,6 +104,8 @@ FIDELITY = (
         "fidelity",
         "Correlation of the sum of the weights of a random quarter of the parts with how much the output falls "
         "without them; the unit of the weights does not matter.",
+        least=-1.0,
+        most=1.0,
     ),
     Metric(
         "infidelity",
@@ -109,5 +114,7 @@ FIDELITY = (
         "fidelity",
         "Share of the output's squared change, when one part up to a quarter of them are taken away at random, "
         "that the weights do not foretell at their best scale.",
+        least=0.0,
+        most=1.0,
     ),
 )

@@ -29,5 +29,7 @@ RANDOMIZATION = (
         "randomization",
         "Size of the rank correlation of the sizes of weights with those of a model whose parameters are random; "
         "the unit of the weights does not matter.",
+        least=0.0,
+        most=1.0,
     ),
 )

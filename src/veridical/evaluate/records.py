@@ -55,6 +55,8 @@ class Metric:
     better: str  # "higher" or "lower"
     family: str
     sentence: str  # what it measures
+    least: float = -np.inf  # that it can be, and the most: no interval of its mean goes beyond
+    most: float = np.inf
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:

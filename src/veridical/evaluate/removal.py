@@ -123,5 +123,7 @@ REMOVAL = (
         "removal",
         "Rank correlation of the size of each weight with how much the output changes when the part alone is "
         "taken away.",
+        least=-1.0,
+        most=1.0,
     ),
 )

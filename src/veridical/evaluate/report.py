@@ -64,7 +64,8 @@ def _scores(plan: Evaluation, values: Floats, outcomes: Sequence[Outcome]) -> It
             known = int(np.isfinite(values[m, r]).sum())
             why = Counter(o.reasons[m, r] for o in outcomes if (m, r) in o.reasons)
             reason = _reason(why, len(outcomes)) if known < len(outcomes) else ""
-            mean, low, high = interval(values[m, r])
+            mean, *ends = interval(values[m, r])
+            low, high = (float(end) for end in np.clip(ends, metric.least, metric.most))
             yield Score(metric.name, row, values[m, r], mean, low, high, known, row in plan.nulls, reason)
 
 

@@ -87,6 +87,8 @@ STABILITY = (
         "higher",
         "stability",
         "Cosine of the weights with those that other seeds give: 1 if only their unit differs.",
+        least=-1.0,
+        most=1.0,
     ),
     Metric(
         "sizes",
@@ -94,6 +96,8 @@ STABILITY = (
         "higher",
         "stability",
         "Cosine of the weights with those from half (of few, twice) as many samples: 1 if only the unit differs.",
+        least=-1.0,
+        most=1.0,
     ),
     Metric(
         "max_sensitivity",
@@ -102,6 +106,7 @@ STABILITY = (
         "stability",
         "Largest change of the weights on instances nearby, as a share of their size; the unit of the weights "
         "does not matter.",
+        least=0.0,
     ),
     Metric(
         "nearby_ranks",
@@ -109,6 +114,8 @@ STABILITY = (
         "higher",
         "stability",
         "Rank correlation of the weights with those of instances nearby; the unit of the weights does not matter.",
+        least=-1.0,
+        most=1.0,
     ),
     Metric(
         "nearby_parts",
@@ -117,5 +124,7 @@ STABILITY = (
         "stability",
         "Overlap of the five heaviest parts (of few, the heavier half) with those of instances nearby: 1 if they "
         "are the same.",
+        least=0.0,
+        most=1.0,
     ),
 )
