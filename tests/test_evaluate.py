@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -647,7 +648,7 @@ def test_unknown_names_are_told() -> None:
         report.score("size", "Lime")
 
 
-def test_no_interval_goes_beyond_what_a_metric_can_be() -> None:
+def test_no_interval_goes_beyond_what_a_metric_can_be(tmp_path: Path) -> None:
     truth = [{"x0"}] * 5
     report = quick(
         *METRICS, X=X[:5], truth=truth, randomized=predict, methods=[vd.Lime(n_samples=64), vd.Greedy(1)]
@@ -658,3 +659,6 @@ def test_no_interval_goes_beyond_what_a_metric_can_be() -> None:
         metric = METRICS[score.metric]
         assert metric.least <= np.nanmin(score.values) <= np.nanmax(score.values) <= metric.most
         assert metric.least <= score.low <= score.mean <= score.high <= metric.most
+    report.save(tmp_path / "report.json")
+    kept = vd.load(tmp_path / "report.json").metrics
+    assert [(m.name, m.least, m.most) for m in kept] == [(m.name, m.least, m.most) for m in METRICS.values()]

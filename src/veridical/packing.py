@@ -203,7 +203,7 @@ def pack_report(r: Report) -> dict[str, Any]:
     """A Report as strict JSON: each score and each comparison is one list."""
     return {
         "title": r.title,
-        "metrics": [[m.name, m.better, m.family, m.sentence] for m in r.metrics],
+        "metrics": [[m.name, m.better, m.family, m.sentence, *_numbers((m.least, m.most))] for m in r.metrics],
         "methods": list(r.methods),
         "nulls": list(r.nulls),
         "scores": [
@@ -246,8 +246,9 @@ def unpack_report(body: Mapping[str, Any]) -> Report:
 
 
 def _metric(entry: Any) -> Metric:
-    name, better, family, sentence = map(_text, entry)
-    return Metric(name, _unkept, better, family, sentence)
+    name, better, family, sentence, least, most = entry
+    words = _text(better), _text(family), _text(sentence)
+    return Metric(_text(name), _unkept, *words, least=float(least), most=float(most))
 
 
 def _score(entry: Any) -> Score:

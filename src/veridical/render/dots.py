@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from veridical.errors import require
 from veridical.evaluate.records import Report
-from veridical.render.plot import UP, ink, literal
+from veridical.render.plot import UP, caption, literal
 from veridical.render.reports import BEST, RANGE, Cell, Column, headline, sheets_of
 from veridical.render.words import count, plain
 
@@ -52,7 +52,7 @@ def dots(report: Report, ax: Axes | None = None) -> Axes:
         weight="bold",
         pad=24,
     )
-    _caption(ax, _words(columns, known, shown), 44 * across)
+    caption(ax, _words(columns, known, shown), 44 * across, 24)
     return ax
 
 
@@ -104,17 +104,3 @@ def _words(columns: Sequence[Column], known: Sequence[Column], shown: Sequence[C
 def _why(column: Column) -> str:
     reasons = dict.fromkeys(plain(cell.score.reason, 120) for cell in column.cells if cell.score.reason)
     return next(iter(reasons), "it has no number")
-
-
-def _caption(ax: Any, lines: Sequence[str], width: int) -> None:
-    ax.annotate(
-        "\n".join(textwrap.fill(line, width) for line in lines).replace("$", r"\$"),
-        (0, 0),
-        (0, 24),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        va="top",
-        fontsize="small",
-        color=ink(ax),
-        annotation_clip=False,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,11 +61,16 @@ def _caption(ax: Any, e: Explanation) -> None:
     """The verdict and what was not measured, below the axis."""
     mark = "Believe it" if e.verdict.passed else "Read with care"
     sentences = [f"{mark}: {plain(e.verdict.sentence, 400)}", unmeasured_words(e)]
-    text = "\n".join(textwrap.fill(s[0].upper() + s[1:], 72) for s in sentences if s)
+    lines = [s[0].upper() + s[1:] for s in sentences if s]
+    caption(ax, lines, 72, -38 if len(ax.get_xticks()) else -8)
+
+
+def caption(ax: Any, lines: Sequence[str], width: int, height: int) -> None:
+    """Sentences under a figure, so many points above its lower edge, wrapped and taken literally."""
     ax.annotate(
-        text.replace("$", r"\$"),
+        "\n".join(textwrap.fill(line, width) for line in lines).replace("$", r"\$"),
         (0, 0),
-        (0, -38 if len(ax.get_xticks()) else -8),
+        (0, height),
         xycoords="axes fraction",
         textcoords="offset points",
         va="top",
