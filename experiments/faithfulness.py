@@ -176,7 +176,7 @@ def main(settings: argparse.Namespace) -> None:
         resume=settings.resume,
         jobs=settings.jobs,
         show=show,
-        cost=lambda cell: most(cell) * (10.0 if cell["method"] == "LIME" else 1.0),
+        cost=lambda cell: most(cell, settings) * (10.0 if cell["method"] == "LIME" else 1.0),
     )
     print(f"{results.path}: {len(results.cells)} cells. Tables and figures: python experiments/report.py")
 

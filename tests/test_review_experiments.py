@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import json
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -305,3 +306,20 @@ def test_intervals_over_splits_and_within():
     np.testing.assert_allclose([mean, half], [0.7, 4.3027 * 0.2 / np.sqrt(3)], rtol=1e-4)
     np.testing.assert_allclose(summary.over_splits(cells[:1], "a"), [0.5, 0.196])
     assert np.isnan(summary.over_splits([{"error": "x"}], "a")).all()
+
+
+@pytest.mark.parametrize(
+    ("experiment", "asked"),
+    [
+        (faithfulness, "--models tree --methods random greedy ours"),
+        (trust, "--models LR --users everything random ours --draws 3"),
+    ],
+)
+def test_a_run_from_the_command_to_its_file(experiment, asked: str, folder: Path, tmp_path: Path):
+    out = tmp_path / "found.json"
+    given = ["--data", str(folder), "--domains", "books", "--splits", "1", "--reviews", "3", "--out", str(out)]
+    for again in ([], ["--resume"]):
+        experiment.main(experiment.arguments().parse_args([*given, *asked.split(), *again]))
+    found = json.loads(out.read_text(encoding="utf-8"))
+    assert len(found["cells"]) == 3
+    assert not [cell["error"] for cell in found["cells"] if "error" in cell]
