@@ -7,7 +7,7 @@ import pickle
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 import explanations as made
 import report_cases as cases
 import veridical as vd
+from pages import assert_ours, exact, flat
 from veridical.errors import InputError
-from veridical.evaluate.records import Comparison, Metric, Report, Score
+from veridical.evaluate.records import Report
 from veridical.render import html, terminal
 from veridical.render.ledger import MOST_NOTES, MOST_PAIRS
 from veridical.render.reports import LEVEL, best_of, note_of, p_words, sheets_of
@@ -90,25 +91,6 @@ def seen(report: Report) -> Reader:
     return Reader(html.fragment(report))
 
 
-def flat(text: str) -> str:
-    return " ".join(text.split())
-
-
-def exact(value: Any) -> Any:
-    """A value that is equal only where type, dtype and bits are; of a metric, all but its function."""
-    if isinstance(value, Metric):
-        return [getattr(value, f.name) for f in fields(value) if f.name != "measure"]
-    if isinstance(value, (Report, Score, Comparison)):
-        return type(value), [exact(getattr(value, f.name)) for f in fields(value)]
-    if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, [exact(v) for v in value.ravel().tolist()]
-    if isinstance(value, (tuple, list)):
-        return type(value), [exact(v) for v in value]
-    if hasattr(value, "items"):
-        return [(k, exact(v)) for k, v in value.items()]
-    return type(value), value.hex() if isinstance(value, float) else repr(value)
-
-
 # ---- what holds for every picture
 
 
@@ -116,14 +98,7 @@ def exact(value: Any) -> Any:
 def test_markup_is_ours_alone(case: Any) -> None:
     r = case()
     for markup in (html.fragment(r), html.page(made.HOSTILE[0], [(made.HOSTILE[1], r), ("", made.mushroom())])):
-        page = Reader(markup)
-        assert set(page.tags) <= TAGS | {"colgroup", "col", "rect"}
-        names = [name for _, known in page.found for name in known]
-        assert not [name for name in names if name.startswith("on") or name in {"src", "href"}]
-        assert not re.search(r"url\(|@import|https?:|javascript:", markup)
-        assert not [c for c in markup if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
-        assert not re.search(r"\b(None|nan|inf)\b", page.text)
-        assert len(markup) < 600_000
+        assert_ours(markup, Reader(markup), TAGS | {"colgroup", "col", "rect"})
     assert r._repr_html_() == html.fragment(r)
     assert set(seen(r).tags) <= TAGS
 

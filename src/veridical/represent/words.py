@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -123,7 +123,7 @@ def text_of(
     where = np.array([(*span, part) for span, part in zip(spans, owner, strict=True)]).reshape(-1, 3)
     view = View("text", {"text": text, "spans": where})
     bag = None if words is None else Bag(tuple(str(part.value) for part in parts), words)
-    return Masked(parts, law, TextComposer.of(text, spans, owner, d, mask, bag), view)
+    return Masked(parts, law, replace(TextComposer.of(text, spans, owner, d, mask), bag=bag), view)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,12 +154,10 @@ class TextComposer:
     n_parts: int
     pieces: tuple[tuple[str, int], ...]  # of the text in order, with their parts; -1 between parts
     mask: str | None
-    bag: Bag | None
+    bag: Bag | None = None
 
     @classmethod
-    def of(
-        cls, text: str, spans: Spans, owner: list[int], d: int, mask: str | None, bag: Bag | None = None
-    ) -> TextComposer:
+    def of(cls, text: str, spans: Spans, owner: list[int], d: int, mask: str | None) -> TextComposer:
         end = next(c for c in map(chr, range(0xD800)) if c not in text and c not in (mask or ""))
         pieces, at = list[tuple[str, int]](), 0
         for (start, stop), part in zip(spans, owner, strict=True):
@@ -177,7 +175,7 @@ class TextComposer:
         needs.append(2 * d)
         lengths = [len(s) for s in shown]
         return cls(
-            b"".join(shown), np.repeat(np.array(needs, dtype=np.intp), lengths), end, d, tuple(pieces), mask, bag
+            b"".join(shown), np.repeat(np.array(needs, dtype=np.intp), lengths), end, d, tuple(pieces), mask
         )
 
     @property

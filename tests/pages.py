@@ -1,0 +1,43 @@
+"""What every test of pages and files asks: the same bits, and markup that is ours alone."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from veridical.evaluate.records import Metric
+from veridical.records import Part, Record, View
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def exact(value: Any) -> Any:
+    """A value that is equal only where type, dtype and bits are; a metric's function aside."""
+    if isinstance(value, (Record, Part, View, Metric)):
+        return type(value), [exact(getattr(value, f.name)) for f in fields(value) if f.name != "measure"]
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, [exact(v) for v in value.ravel().tolist()]
+    if hasattr(value, "indptr"):
+        return value.shape, [exact(getattr(value, key)) for key in ("data", "indices", "indptr")]
+    if isinstance(value, (tuple, list)):
+        return type(value), [exact(v) for v in value]
+    if hasattr(value, "items"):
+        return [(k, exact(v)) for k, v in value.items()]
+    return type(value), value.hex() if isinstance(value, float) else repr(value)
+
+
+def assert_ours(markup: str, page: Any, tags: set[str]) -> None:
+    """Known elements alone, nothing that runs or is fetched, no odd characters, no Python words."""
+    assert set(page.tags) <= tags
+    names = [name for _, known in page.found for name in known]
+    assert not [name for name in names if name.startswith("on") or name in {"src", "href"}]
+    assert not re.search(r"url\(|@import|https?:|javascript:", markup)
+    assert not [c for c in markup if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
+    assert not re.search(r"\b(None|nan|inf)\b", page.text)
+    assert len(markup) < 600_000
