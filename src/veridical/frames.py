@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from veridical.evaluate.records import Report
-from veridical.packing import judgment
+from veridical.packing.explanations import judgment
 from veridical.records import Explanation, Verdict
 from veridical.summarize.records import Grouping, Pick
 
