@@ -17,10 +17,10 @@ from scipy.sparse import csr_matrix
 
 import explanations as made
 import veridical as vd
+from veridical.packing.explanations import Pool
 from veridical.records import Explanation, Explanations, Part
 from veridical.scale import store
 from veridical.scale.store import Held, Stored
-from veridical.packing.explanations import Pool
 from veridical.serialize import ROWS
 from veridical.summarize.records import Pick
 from veridical.summarize.table import table_of

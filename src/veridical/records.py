@@ -320,6 +320,21 @@ class Verdict(Record):
 
         save(self, path)
 
+    def plot(self, ax: Any = None) -> Any:
+        from veridical.render.outcomes import measures
+
+        return measures(self, ax)
+
+    def __repr__(self) -> str:
+        from veridical.render.verdicts import verdict_picture
+
+        return verdict_picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import fragment
+
+        return fragment(self)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation(Record):
@@ -343,6 +358,7 @@ class Explanation(Record):
     notes: tuple[str, ...] = ()
     path: tuple[str, ...] = ()  # of a tree surrogate
     view: View | None = None  # what to draw, besides bars
+    map: Any = None  # of gradient methods: one number for every value of the instance, in its own layout
 
     @property
     def names(self) -> tuple[str, ...]:

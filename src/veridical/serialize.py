@@ -21,7 +21,16 @@ from veridical.debug.audit import Audit
 from veridical.errors import InputError, require
 from veridical.evaluate.records import Report
 from veridical.packing.audits import pack_audit, unpack_audit
-from veridical.packing.explanations import ARRAYS, NUMBERS, TEXTS, Pool, facts, pack_explanation, pack_findings, pack_verdict
+from veridical.packing.explanations import (
+    ARRAYS,
+    NUMBERS,
+    TEXTS,
+    Pool,
+    facts,
+    pack_explanation,
+    pack_findings,
+    pack_verdict,
+)
 from veridical.packing.picks import pack_pick, unpack_pick
 from veridical.packing.reports import pack_report, unpack_report
 from veridical.packing.values import STRICT, encode, pack_view
@@ -34,7 +43,7 @@ Saved: TypeAlias = Loaded | Grouping
 Reader: TypeAlias = Callable[[Any], Loaded]
 Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
-SCHEMA = 3  # 2 added the view, 3 maps and what checks find; raised when an older version could not read the file the same way
+SCHEMA = 3  # 2 added views, 3 maps and what checks find; raised when an older version would read less
 ROWS = 4096  # explanations a Parquet row group
 UNSEEN = ("view", "map", "findings")  # columns that an older file may not have, each JSON or nothing
 KINDS: dict[type, str] = {
@@ -57,28 +66,35 @@ PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
 
 def save(record: Saved, path: str | Path) -> None:
     """Write a record; the suffix says how. The file appears whole or not at all."""
-    target, kind, writers = Path(path), KINDS[type(record)], _writers(type(record))
-    write = writers.get(target.suffix.lower())
-    if write is None:
-        hint = "; to use it again, pickle it" if isinstance(record, Grouping) else ""
-        raise InputError(f"cannot save {kind} as {target.name!r}: the name must end in {', '.join(writers)}{hint}")
-    if not target.parent.is_dir():
-        raise InputError(f"cannot save {target.name!r}: there is no folder {str(target.parent)!r}; create it")
+    target, write = Path(path), writer_of(type(record), path)
     with _replacing(target) as stream:
         write(record, stream)
+
+
+def writer_of(kind: type, path: str | Path) -> Callable[[Any, BinaryIO], None]:
+    """How a record of this type is written there, if it can be."""
+    target, writers = Path(path), _writers(kind)
+    write = writers.get(target.suffix.lower())
+    if write is None:
+        hint = "; to use it again, pickle it" if kind is Grouping else ""
+        known = ", ".join(writers)
+        raise InputError(f"cannot save {KINDS[kind]} as {target.name!r}: the name must end in {known}{hint}")
+    if not target.parent.is_dir():
+        raise InputError(f"cannot save {target.name!r}: there is no folder {str(target.parent)!r}; create it")
+    return write
 
 
 def _writers(kind: type) -> Writers:
     """How records of a type are written, by suffix."""
     figures: Writers = {f".{form}": partial(_write_figure, form) for form in ("png", "svg", "pdf")}
-    many: Writers = {".json": _write_json, ".parquet": _write_parquet, ".html": _write_page}
+    many: Writers = {".json": write_json, ".parquet": _write_parquet, ".html": _write_page}
     framed = many | {".parquet": _write_frame, ".csv": _write_lines} | figures
     kinds: dict[type, Writers] = {
         Verdict: framed,
         Audit: framed | {".xml": _write_tests},
         Explanations: many,
         Explanation: many | figures,
-        Pick: {".json": _write_json, ".html": _write_page},
+        Pick: {".json": write_json, ".html": _write_page},
         Grouping: {".html": _write_page},
         Report: framed,
     }
@@ -182,7 +198,7 @@ def _record(kind: str, items: Sequence[Explanation]) -> Explanation | Explanatio
     return only
 
 
-def _write_json(record: Loaded, stream: BinaryIO) -> None:
+def write_json(record: Loaded, stream: BinaryIO) -> None:
     """One line an item, so that a difference between two files can be read."""
     items = record.items if isinstance(record, Explanations) else (record,)
     stream.write(json.dumps(_head(record))[:-1].encode() + b', "items": [')
@@ -226,7 +242,12 @@ def _schema(pa: Any) -> Any:
     types = {"target": text, "target_is_index": pa.bool_(), **dict.fromkeys(NUMBERS, number)}
     types |= {"n_calls": whole, "top_k": whole, "passed": pa.bool_(), "observed": number}
     types |= {"expected": number, "sentence": text, "unsettled": pa.list_(texts), "notes": texts}
-    types |= {"path": texts, "recipe": text, **dict.fromkeys([*UNSEEN], text), **dict.fromkeys([*TEXTS, "values"], texts)}
+    types |= {
+        "path": texts,
+        "recipe": text,
+        **dict.fromkeys([*UNSEEN], text),
+        **dict.fromkeys([*TEXTS, "values"], texts),
+    }
     return pa.schema(list((types | dict.fromkeys(ARRAYS, pa.list_(number))).items()))
 
 

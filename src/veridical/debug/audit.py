@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veridical.attribute.ask import Model
+from veridical.attribute.given import checked_model
+from veridical.attribute.lime import Lime
 from veridical.attribute.recipe import name_of, recipe_of
 from veridical.debug import CHECKS
 from veridical.debug.records import Check, Subject
 from veridical.debug.run import check_of, run
 from veridical.errors import InputError, NotApplicable
+from veridical.evaluate.report import named
 from veridical.records import VERSION, Floats, Method, Record, Verdict
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ class Result(Record):
 
     @property
     def outcome(self) -> str:
-        """"passed", "failed", "skipped" (it does not apply) or "error" (it could not be finished)."""
+        """ "passed", "failed", "skipped" (it does not apply) or "error" (it could not be finished)."""
         if self.verdict is None:
             return "error" if self.broken else "skipped"
         return "passed" if self.verdict.passed else "failed"
@@ -120,13 +123,42 @@ class Audit(Record):
 class Checking:
     """All that is to be checked."""
 
-    subject: Subject
+    subject: Counted
     methods: Mapping[str, Method]
     checks: Mapping[str, Check]
     rng: int
 
     def __len__(self) -> int:
         return len(self.methods) * len(self.checks)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counting(Model):
+    """A model that counts what it is asked."""
+
+    calls: list[int] = field(default_factory=lambda: [0])
+
+    def _ask(self, inputs: Any, n: int, first: int) -> Floats:
+        self.calls[0] += n
+        return super()._ask(inputs, n, first)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted(Subject):
+    """A subject whose own model counts what it is asked, whichever check asks."""
+
+    calls: list[int] = field(default_factory=lambda: [0])
+
+    @property
+    def model(self) -> Model:
+        """The predict function, its answers checked and its inputs counted."""
+        own = checked_model(self.predict, self.classes)
+        return _Counting(own.predict, own.classes, own.found, self.calls)
+
+
+def counted(subject: Subject) -> Counted:
+    """The same subject, counting."""
+    return Counted(*(getattr(subject, each.name) for each in fields(subject)))
 
 
 def results(plan: Checking) -> Iterator[Result]:
@@ -162,14 +194,18 @@ def checks_of(checks: Any) -> dict[str, Check]:
     return dict(found)
 
 
-def audited(plan: Checking, found: Sequence[Result], seconds: float) -> Audit:
+def methods_of(methods: Any, subject: Subject) -> dict[str, Any]:
+    """Methods by name; by default LIME, and two that need gradients where there are some."""
+    return named([Lime()] if methods is None else methods)
+
+
+def audited(plan: Checking, found: Sequence[Result]) -> Audit:
     """The audit of all results."""
     subject, n = plan.subject, len(plan.subject.represent.each(plan.subject.X))
     owner = getattr(subject.predict, "__self__", None)
     model = name_of(subject.predict) if owner is None else type(owner).__name__
-    calls = subject.calls[0] if isinstance(subject, Counted) else 0
     title = f"{model} on {n:,} instances ({type(subject.represent).__name__})"
-    return Audit(title, tuple(found), calls, seconds, _recipe(plan))
+    return Audit(title, tuple(found), subject.calls[0], sum(r.seconds for r in found), _recipe(plan))
 
 
 def _recipe(plan: Checking) -> dict[str, Any]:
