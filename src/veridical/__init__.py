@@ -15,11 +15,16 @@ from veridical.api import (
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
+from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
+from veridical.attribute.maps import Maps
+from veridical.attribute.network import Network
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
+from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
+from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.debug.audit import Audit, Result
@@ -61,8 +66,10 @@ __all__ = [
     "Constant",
     "Continuous",
     "Deciles",
+    "DeconvNet",
     "Edges",
     "Entropy",
+    "ExpectedGradients",
     "ExplainThenCluster",
     "Explanation",
     "Explanations",
@@ -71,11 +78,15 @@ __all__ = [
     "Gaussian",
     "Gime",
     "GlobalLinear",
+    "Gradient",
     "Greedy",
     "Grid",
     "Grouping",
+    "GuidedBackprop",
     "Inpaint",
     "InputError",
+    "InputXGradient",
+    "IntegratedGradients",
     "Interpolate",
     "KernelShap",
     "Least",
@@ -83,6 +94,7 @@ __all__ = [
     "Linear",
     "Mame",
     "Maple",
+    "Maps",
     "Measured",
     "Mel",
     "Membership",
@@ -92,6 +104,7 @@ __all__ = [
     "ModelError",
     "ModelTree",
     "Neighborhood",
+    "Network",
     "Noise",
     "NotApplicable",
     "Occlusion",
@@ -112,6 +125,8 @@ __all__ = [
     "Sentences",
     "Slic",
     "Slices",
+    "SmoothGrad",
+    "SmoothGradSquared",
     "Stems",
     "Subject",
     "Superpixels",
@@ -119,6 +134,7 @@ __all__ = [
     "TopK",
     "Tree",
     "Trial",
+    "VarGrad",
     "Verdict",
     "VeridicalError",
     "WholeMean",
