@@ -4,11 +4,16 @@ from veridical.api import debug, evaluate, explain, explain_many, group, pick, p
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
+from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
+from veridical.attribute.maps import Maps
+from veridical.attribute.network import Network
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
+from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
+from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.debug.records import Subject
@@ -48,8 +53,10 @@ __all__ = [
     "Constant",
     "Continuous",
     "Deciles",
+    "DeconvNet",
     "Edges",
     "Entropy",
+    "ExpectedGradients",
     "ExplainThenCluster",
     "Explanation",
     "Explanations",
@@ -58,11 +65,15 @@ __all__ = [
     "Gaussian",
     "Gime",
     "GlobalLinear",
+    "Gradient",
     "Greedy",
     "Grid",
     "Grouping",
+    "GuidedBackprop",
     "Inpaint",
     "InputError",
+    "InputXGradient",
+    "IntegratedGradients",
     "Interpolate",
     "KernelShap",
     "Least",
@@ -70,6 +81,7 @@ __all__ = [
     "Linear",
     "Mame",
     "Maple",
+    "Maps",
     "Measured",
     "Mel",
     "Membership",
@@ -79,6 +91,7 @@ __all__ = [
     "ModelError",
     "ModelTree",
     "Neighborhood",
+    "Network",
     "Noise",
     "NotApplicable",
     "Occlusion",
@@ -98,6 +111,8 @@ __all__ = [
     "Sentences",
     "Slic",
     "Slices",
+    "SmoothGrad",
+    "SmoothGradSquared",
     "Stems",
     "Subject",
     "Superpixels",
@@ -105,6 +120,7 @@ __all__ = [
     "TopK",
     "Tree",
     "Trial",
+    "VarGrad",
     "Verdict",
     "VeridicalError",
     "WholeMean",
