@@ -22,7 +22,7 @@ import pets
 from sets import NoDataError
 
 SPECIES = ("cat", "dog")
-PLACES = ("bluesky", "sanddunes")  # of cats and of dogs, where there is a shortcut
+PLACES = ("bluesky", "emptyroom")  # of cats and of dogs, where there is a shortcut
 PACKED = "pets/cutouts.npz"
 ZOOM, SHIFT = 0.15, 0.1  # how much larger or smaller an animal may be in training, and how far aside
 POOL = 512  # pieces of photographs of each kind to train on
@@ -131,6 +131,20 @@ class Before:
         moved[:, :, 2] = 2 * SHIFT * (2 * chance[:, 4:] - 1)
         grid = functional.affine_grid(moved, [n, 4, *layers.shape[2:]], align_corners=False)
         return pasted(functional.grid_sample(layers.float() / 255, grid, align_corners=False), behind)
+
+
+def before(data: Path, found: Animals, shortcut: bool, n: int, *, seed: int) -> Any:
+    """So many of the pictures that a network is trained on, (n, side, side, 3) of 0 to 1."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randperm(len(found.labels), generator=generator)[:n]
+    pools = torch.stack([pieces(data, place, n, test=False, seed=seed) for place in PLACES])
+    layers, labels = torch.as_tensor(found.layers)[rows], torch.as_tensor(found.labels)[rows]
+    return pictures(Before(pools, shortcut)(layers, labels, generator))
+
+
+def pictures(inputs: torch.Tensor) -> Any:
+    """The network's input as pictures again."""
+    return (inputs * cnn.SPREAD + cnn.MIDDLE).clamp(0, 1).permute(0, 2, 3, 1).contiguous().cpu().numpy()
 
 
 def trained(data: Path, found: Animals, shortcut: bool, *, seed: int, device: str, how: cnn.Training) -> Any:
