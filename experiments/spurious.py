@@ -1,9 +1,9 @@
 """Would the explanation show that the model goes by the background? Adebayo et al. 2020, Table 2, with pets.
 
 One network learns cats before one kind of place and dogs before another; its twin learns from the same animals
-before either. Both are explained on the same pictures by all fifteen methods. How like the map is to the background
-(SSIM, as in the paper) stands beside what maps that know nothing get; ours is the share of the attribution that lies
-on the background, and how much of it the twin does not have.
+before either. Both are explained on the same pictures by all fifteen methods. How like a map is to the background
+(SSIM, as in the paper) stands beside what maps that know nothing get; ours is the share of the attribution that
+lies on the background, and how much of it the twin does not have.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Explained:
 
 
 def measures(own: Any, alone: Any, stage: Stage, *, painted: bool, seed: int) -> dict[str, Any]:
-    """Shares on the background and SSIM with both truths, beside the same of shuffled maps and of other pictures."""
+    """Shares on the background and SSIM with both truths; the same of shuffled maps and of other pictures'."""
     rng, other = np.random.default_rng(seed), np.roll(np.arange(len(own)), 1)
     weights = [_weights(each, numbers, painted) for each, numbers in zip(own, stage.parts, strict=True)]
     strange = [_weights(each, numbers, painted) for each, numbers in zip(own[other], stage.parts, strict=True)]
@@ -172,7 +172,7 @@ def _share(values: Any, truth: Any) -> Any:
 
 
 def _weights(values: Any, numbers: Any, painted: bool) -> Any:
-    """The weight of each part: what its pixels sum to, or, where it was painted on them, what they have on average."""
+    """The weight of each part: what its pixels sum to, or, where it was painted on them, what each has."""
     sums = np.bincount(numbers.ravel(), values.sum(0).ravel())
     return sums / np.bincount(numbers.ravel()) if painted else sums
 
