@@ -414,6 +414,23 @@ def test_methods_that_only_predict_run_on_networks() -> None:
     assert vd.Network(dense())([*X[:2]]).shape == (2, 2)
 
 
+def test_recurrent_networks_and_other_types_of_numbers() -> None:
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cells, self.top = nn.LSTM(2, 4, batch_first=True), nn.Linear(4, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.top(self.cells(x)[0][:, -1])
+
+    series = RNG.normal(size=(20, 2))
+    for module in (seeded(Recurrent), seeded(Recurrent).double()):
+        network = vd.Network(module, prepare=lambda b: torch.as_tensor(np.array(b)))  # of float64
+        contracts.check_gradient_method(vd.SmoothGrad(4), network, vd.Windows(5), series)
+    half = seeded(lambda: nn.Linear(4, 2)).bfloat16()
+    assert vd.explain(half, vd.Rows(X), X[0], method=vd.Gradient()).weights.any()
+
+
 def test_answers_are_for_others_and_gradients_of_logits() -> None:
     plain, soft = (vd.Network(convolutional(), answers=answers) for answers in (None, "softmax"))
     a, b = (vd.explain(n, vd.Grid(2, 2), TENSOR, method=vd.Gradient()) for n in (plain, soft))
@@ -589,6 +606,10 @@ BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "nothing to differentiate": (lambda: explain(Odd(lambda x: x.detach()[:, 0])), ("differentiated", "detach()")),
     "not a number": (lambda: explain(Odd(lambda x: x[:, 0] * float("nan"))), ("NaN",)),
     "slope not a number": (lambda: explain(Odd(lambda x: (x - x.detach()).sqrt()), target=0), ("gradient is",)),
+    "a module that fails": (
+        lambda: vd.explain(convolutional(), vd.Grid(2, 2), PICTURE, method=vd.Gradient()),
+        ("RuntimeError", "(1, 12, 12, 3)", "prepare="),
+    ),
     "several answers": (lambda: explain(Odd(lambda x: (x, x))), ("tuple", "logits alone")),
     "a picture as answer": (lambda: explain(Odd(lambda x: x[..., None])), ("shape (1, 4, 1)", "one row")),
     "not a module": (lambda: vd.Network(len), ("torch.nn.Module",)),
