@@ -1,16 +1,33 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import debug, evaluate, explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
+from veridical.api import (
+    audit,
+    debug,
+    evaluate,
+    explain,
+    explain_many,
+    group,
+    pick,
+    pick_at_random,
+    pick_for_two,
+    rerun,
+)
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
+from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
+from veridical.attribute.maps import Maps
+from veridical.attribute.network import Network
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
+from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
+from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
+from veridical.debug.audit import Audit, Result
 from veridical.debug.records import Subject
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
 from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
@@ -39,6 +56,7 @@ from veridical.summarize.records import Grouping, Membership, Pick, Region
 
 __all__ = [
     "Around",
+    "Audit",
     "Bands",
     "Blur",
     "ChangePoints",
@@ -48,8 +66,10 @@ __all__ = [
     "Constant",
     "Continuous",
     "Deciles",
+    "DeconvNet",
     "Edges",
     "Entropy",
+    "ExpectedGradients",
     "ExplainThenCluster",
     "Explanation",
     "Explanations",
@@ -58,11 +78,15 @@ __all__ = [
     "Gaussian",
     "Gime",
     "GlobalLinear",
+    "Gradient",
     "Greedy",
     "Grid",
     "Grouping",
+    "GuidedBackprop",
     "Inpaint",
     "InputError",
+    "InputXGradient",
+    "IntegratedGradients",
     "Interpolate",
     "KernelShap",
     "Least",
@@ -70,6 +94,7 @@ __all__ = [
     "Linear",
     "Mame",
     "Maple",
+    "Maps",
     "Measured",
     "Mel",
     "Membership",
@@ -79,6 +104,7 @@ __all__ = [
     "ModelError",
     "ModelTree",
     "Neighborhood",
+    "Network",
     "Noise",
     "NotApplicable",
     "Occlusion",
@@ -93,11 +119,14 @@ __all__ = [
     "RandomParts",
     "Region",
     "Report",
+    "Result",
     "Rows",
     "Score",
     "Sentences",
     "Slic",
     "Slices",
+    "SmoothGrad",
+    "SmoothGradSquared",
     "Stems",
     "Subject",
     "Superpixels",
@@ -105,12 +134,14 @@ __all__ = [
     "TopK",
     "Tree",
     "Trial",
+    "VarGrad",
     "Verdict",
     "VeridicalError",
     "WholeMean",
     "Windows",
     "Words",
     "__version__",
+    "audit",
     "debug",
     "evaluate",
     "explain",

@@ -188,6 +188,22 @@ class Removable(Representation, Protocol):
 
 
 @runtime_checkable
+class Placed(Representation, Protocol):
+    """A Representation whose parts lie at places of the instance, each place in one part at most."""
+
+    def gather(self, values: Any) -> Floats:
+        """Sums over the parts (d,) of a map of the instance's shape, or of what ``paint`` gives.
+
+        The map of a text has one number a character, that of a table row one a column.
+        """
+        ...
+
+    def paint(self, weights: Floats) -> Floats:
+        """The weight of its part at every place of the instance, channels of pictures aside."""
+        ...
+
+
+@runtime_checkable
 class Common(Protocol):
     """The part of sampling that is the same for every instance of a representer."""
 
@@ -320,6 +336,21 @@ class Verdict(Record):
 
         save(self, path)
 
+    def plot(self, ax: Any = None) -> Any:
+        from veridical.render.outcomes import measures
+
+        return measures(self, ax)
+
+    def __repr__(self) -> str:
+        from veridical.render.verdicts import verdict_picture
+
+        return verdict_picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import fragment
+
+        return fragment(self)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation(Record):
@@ -343,6 +374,7 @@ class Explanation(Record):
     notes: tuple[str, ...] = ()
     path: tuple[str, ...] = ()  # of a tree surrogate
     view: View | None = None  # what to draw, besides bars
+    map: Any = None  # of gradient methods: one number for every value of the instance, in its own layout
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -120,3 +120,10 @@ def looks_real(real: Any, changed: Any, features: Callable[[Any], Any] = np.asar
     rows = [features(real), features(changed)]
     forest.fit(np.vstack(rows), np.repeat([True, False], [len(each) for each in rows]))
     return lambda X: np.asarray(forest.predict(features(X)))
+    def gather(self, values: Any) -> Floats:
+        """One number a part already."""
+        return np.asarray(values, dtype=np.float64)
+
+    def paint(self, weights: Floats) -> Floats:
+        """One place a part."""
+        return np.asarray(weights, dtype=np.float64)
