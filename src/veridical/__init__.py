@@ -16,6 +16,7 @@ from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
+from veridical.debug.concepts import Concept, tcav
 from veridical.debug.records import Subject
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
 from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
@@ -49,6 +50,7 @@ __all__ = [
     "ChangePoints",
     "ClusterThenExplain",
     "Comparison",
+    "Concept",
     "Concepts",
     "Constant",
     "Continuous",
@@ -140,4 +142,5 @@ __all__ = [
     "pick_at_random",
     "pick_for_two",
     "rerun",
+    "tcav",
 ]
