@@ -28,6 +28,7 @@ from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.debug.audit import Audit, Result
+from veridical.debug.concepts import Concept, tcav
 from veridical.debug.records import Subject
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
 from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
@@ -62,6 +63,7 @@ __all__ = [
     "ChangePoints",
     "ClusterThenExplain",
     "Comparison",
+    "Concept",
     "Concepts",
     "Constant",
     "Continuous",
@@ -155,4 +157,5 @@ __all__ = [
     "pick_at_random",
     "pick_for_two",
     "rerun",
+    "tcav",
 ]
