@@ -36,7 +36,7 @@ MOST_NOTES = 12
 MOST_EVIDENCE, MOST_VIEWS = 6, 3  # explanations shown, and of them with their picture
 MOST_OPEN = 8  # results that stand open
 MOST_RESULTS = 200
-KEY = (f"● value, ─ {RANGE}", f"│ gray: {NULLS}")
+KEY = (f"● value, ─ {RANGE}", "┊ expected", f"│ gray: {NULLS}")
 
 
 def verdict(v: Verdict, draw: Draw) -> Markup:
@@ -162,7 +162,7 @@ def _table(lines: Sequence[Line], expected: float) -> Markup:
     heads = ["Measure", "", "Value", *([RANGE] if ranged else []), *(["n"] if counted else [])]
     top = [tag("th", {"scope": "col"}, escape(head)) for head in heads]
     top += [tag("th", {"scope": "col", "class": "vd-null"}, tag("bdi", {}, escape(n, 40))) for n in nulls]
-    rows = [_row(line, span, nulls, (ranged, counted)) for line in lines]
+    rows = [_row(line, span, nulls, (ranged, counted), expected) for line in lines]
     above = NONE
     if nulls:
         over = tag(
@@ -179,11 +179,11 @@ def _table(lines: Sequence[Line], expected: float) -> Markup:
     table = tag(
         "table", {"class": "vd-measures"}, tag("thead", {}, above, tag("tr", {}, *top)), tag("tbody", {}, *rows)
     )
-    said = (tag("span", {}, escape(word)) for word in KEY[: 1 + bool(nulls)])
+    said = (tag("span", {}, escape(word)) for word in KEY[: 2 + bool(nulls)])
     return join(_scrolling("What was measured", table), tag("p", {"class": "vd-key"}, *said))
 
 
-def _row(line: Line, span: Span, nulls: Sequence[str], shown: tuple[bool, bool]) -> Markup:
+def _row(line: Line, span: Span, nulls: Sequence[str], shown: tuple[bool, bool], expected: float) -> Markup:
     value = escape(minus(brief(line.value)))
     first = line.name == OBSERVED
     numbers = [tag("td", {}, tag("strong", {}, value) if first else value)]
@@ -193,24 +193,25 @@ def _row(line: Line, span: Span, nulls: Sequence[str], shown: tuple[bool, bool])
         known = name in line.nulls
         numbers.append(tag("td", {"class": "vd-null"}, escape(minus(brief(line.nulls[name])) if known else "")))
     name = tag("th", {"scope": "row"}, tag("bdi", {}, escape(line.name, 80)))
-    drawn = tag("td", {"class": "vd-b"}, _strip(line, span))
+    drawn = tag("td", {"class": "vd-b"}, _strip(line, span, expected if first else math.nan))
     return tag("tr", {}, name, drawn, *numbers)
 
 
 def _span(lines: Sequence[Line], expected: float) -> Span:
     """One axis for all, where they are all of one kind; else none that all could share."""
     every = [number for line in lines for number in line.numbers()]
+    every += [expected] if math.isfinite(expected) else []
     low, high = min(every, default=0.0), max(every, default=1.0)
     if low >= -1.0 and high <= 1.0:
         return (-1.0 if low < -0.25 else min(low, 0.0)), 1.0
     return math.nan, math.nan
 
 
-def _strip(line: Line, span: Span) -> Markup:
+def _strip(line: Line, span: Span, expected: float) -> Markup:
     """A dot with its interval, and a gray stroke for every null row, on the scale of the table or its own."""
     if not math.isfinite(line.value):
         return NONE
-    own = line.numbers()
+    own = [*line.numbers(), *([expected] if math.isfinite(expected) else [])]
     low, high = span if math.isfinite(span[0]) else (min(0.0, *own), max(0.0, *own))
 
     def at(value: float) -> float:
@@ -222,6 +223,8 @@ def _strip(line: Line, span: Span) -> Markup:
     shapes += [tag("path", {"class": "vd-nothing", "d": f"M{at(value)} 2V14"}) for value in known]
     if line.ranged:
         shapes.append(tag("path", {"class": "vd-whisk", "d": f"M{at(line.low)} 8H{at(line.high)}"}))
+    if math.isfinite(expected):
+        shapes.append(tag("path", {"class": "vd-want", "d": f"M{at(expected)} 0V16"}))
     shapes.append(tag("path", {"class": "vd-dot", "d": f"M{at(line.value)} 8h.01"}))
     box = {"aria-hidden": "true", "viewBox": "0 0 100 16", "preserveAspectRatio": "none"}
     return tag("svg", box, *shapes)
