@@ -36,6 +36,7 @@ MOST_NOTES = 12
 MOST_EVIDENCE, MOST_VIEWS = 6, 3  # explanations shown, and of them with their picture
 MOST_OPEN = 8  # results that stand open
 MOST_RESULTS = 200
+SPACE = escape(" ")  # so that what is copied or read aloud is not one word
 KEY = (f"● value, ─ {RANGE}", "┊ expected", f"│ gray: {NULLS}")
 
 
@@ -97,7 +98,7 @@ def _overview(a: Audit) -> Markup:
     for check in checks:
         asks = question_of(check)
         name = tag("b", {}, tag("bdi", {}, escape(check, 60)))
-        first = tag("th", {"scope": "row"}, name, tag("small", {}, escape(asks, 200)) if asks else NONE)
+        first = tag("th", {"scope": "row"}, name, SPACE, tag("small", {}, escape(asks, 200)) if asks else NONE)
         rows.append(tag("tr", {}, first, *(_cell(found.get((check, m))) for m in methods)))
     drawn = tag(
         "table", {"class": "vd-outcomes"}, tag("thead", {}, tag("tr", {}, *heads)), tag("tbody", {}, *rows)
@@ -108,7 +109,7 @@ def _overview(a: Audit) -> Markup:
 def _cell(r: Result | None) -> Markup:
     if r is None:
         return tag("td", {})
-    return tag("td", {"class": f"vd-{COLORS[r.outcome]}"}, _badge(r.outcome), escape(WORDS[r.outcome]))
+    return tag("td", {"class": f"vd-{COLORS[r.outcome]}"}, _badge(r.outcome), SPACE, escape(WORDS[r.outcome]))
 
 
 def _badge(outcome: str) -> Markup:
@@ -134,7 +135,7 @@ def _result(r: Result, draw: Draw, opened: bool) -> Markup:
     name = tag("span", {"class": "vd-name"}, tag("b", {}, tag("bdi", {}, escape(r.check, 80))), *method)
     said = tag("span", {"class": "vd-said"}, tag("bdi", {}, escape(said_of(r), 1000)))
     told = {"class": "vd-mark", "role": "img", "aria-label": WORDS[r.outcome]}
-    head = (tag("span", told, escape(MARKS[r.outcome])), name, said)
+    head = (tag("span", told, escape(MARKS[r.outcome])), SPACE, name, SPACE, said)
     kind = f"vd-{COLORS[r.outcome]}"
     if r.verdict is None:
         return tag("div", {"class": f"vd-line {kind}"}, *head)
