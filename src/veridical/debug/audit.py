@@ -208,8 +208,9 @@ def methods_of(methods: Any, subject: Subject) -> dict[str, Any]:
 def audited(plan: Checking, found: Sequence[Result]) -> Audit:
     """The audit of all results."""
     subject, n = plan.subject, len(plan.subject.represent.each(plan.subject.X))
-    owner = getattr(subject.predict, "__self__", None)
-    model = name_of(subject.predict) if owner is None else type(owner).__name__
+    predict = subject.model.predict
+    owner = predict.module if isinstance(predict, Network) else getattr(predict, "__self__", None)
+    model = name_of(predict) if owner is None else type(owner).__name__
     title = f"{model} on {n:,} instances ({type(subject.represent).__name__})"
     return Audit(title, tuple(found), subject.calls[0], sum(r.seconds for r in found), _recipe(plan))
 
