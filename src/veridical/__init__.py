@@ -13,7 +13,9 @@ from veridical.attribute.network import Network
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
 from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
+from veridical.attribute.patterns import PatternAttribution, PatternNet
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
+from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.debug.records import Subject
@@ -79,6 +81,8 @@ __all__ = [
     "Least",
     "Lime",
     "Linear",
+    "LrpEpsilon",
+    "LrpPresetAFlat",
     "Mame",
     "Maple",
     "Maps",
@@ -98,6 +102,8 @@ __all__ = [
     "Part",
     "PartMean",
     "Parzen",
+    "PatternAttribution",
+    "PatternNet",
     "Pick",
     "PickLime",
     "Quantiles",

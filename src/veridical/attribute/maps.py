@@ -230,7 +230,8 @@ def _on_arrays(target: Callable[[Any], Any]) -> Callable[[Floats], Floats]:
 def _residual_notes(weights: Floats, values: Floats, own: float, reference: float) -> tuple[str, ...]:
     """What the weights sum to, and what they should."""
     total, everywhere, wanted = float(weights.sum()), float(values.sum()), own - reference
-    said = f"the weights sum to {total:.4g}; the output differs from the baseline's by {wanted:.4g}"
+    what = "differs from the baseline's by" if reference else "is"
+    said = f"the weights sum to {total:.4g}; the output {what} {wanted:.4g}"
     outside = everywhere - total
     parted = f", {outside:.2g} lies outside the parts" if abs(outside) > RELATIVE * abs(wanted) else ""
     return (f"{said}: residual {wanted - everywhere:.2g}{parted}",)

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from veridical.attribute.ask import n_rows
 from veridical.attribute.backward import Layer, Rules, Walk, by_rules
 from veridical.attribute.maps import ByGradient, Drawn
 from veridical.attribute.network import Network, check_ready, pieces
@@ -19,6 +20,7 @@ from veridical.attribute.slopes import AT_ONCE, Slopes, instead
 from veridical.errors import InputError, require
 from veridical.records import Floats, Ints, Seed
 
+FEWEST = 10  # instances to learn from
 NOTHING = 1e-6  # of a unit's mean square, below which its pattern has no direction
 
 
@@ -31,6 +33,9 @@ class PatternNet(ByGradient):
     """
 
     data: Any
+
+    def __post_init__(self) -> None:
+        _check_data(self)
 
     def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
         """One pass back an input."""
@@ -46,9 +51,20 @@ class PatternAttribution(ByGradient):
 
     data: Any
 
+    def __post_init__(self) -> None:
+        _check_data(self)
+
     def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
         """One pass back an input."""
         return _backed(self, slopes, x, rows, signal=False)
+
+
+def _check_data(method: Any) -> None:
+    if isinstance(method.data, str) or not hasattr(method.data, "__len__") or n_rows(method.data) < FEWEST:
+        raise InputError(
+            f"{type(method).__name__} learns patterns from data, a batch of at least {FEWEST} instances, better "
+            "hundreds, such as some of the training data"
+        )
 
 
 def _backed(method: Any, slopes: Slopes, x: Floats, rows: Ints, *, signal: bool) -> Drawn:
@@ -100,10 +116,6 @@ def _learn(network: Network, data: Any, wanted_by: str) -> tuple[Any, ...]:
     """One pass over the data."""
     check_ready(network.module)
     inputs, sums = network.tensor(data), list[Sums]()
-    if len(inputs) < 2:
-        raise InputError(
-            f"{wanted_by} learns patterns from data, at least 2 instances, better hundreds; got {len(inputs)}"
-        )
     for piece in pieces(inputs, AT_ONCE):
         walk = _walked(network, inputs[piece], wanted_by)
         found = [Sums.of(layer, layer.number in walk.gated) for layer in walk.layers]
