@@ -24,7 +24,9 @@ from veridical.attribute.network import Network
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
 from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
+from veridical.attribute.patterns import PatternAttribution, PatternNet
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
+from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.debug.audit import Audit, Result
@@ -94,6 +96,8 @@ __all__ = [
     "Least",
     "Lime",
     "Linear",
+    "LrpEpsilon",
+    "LrpPresetAFlat",
     "Mame",
     "Maple",
     "Maps",
@@ -113,6 +117,8 @@ __all__ = [
     "Part",
     "PartMean",
     "Parzen",
+    "PatternAttribution",
+    "PatternNet",
     "Pick",
     "PickLime",
     "Quantiles",
