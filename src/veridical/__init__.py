@@ -4,11 +4,16 @@ from veridical.api import evaluate, explain, explain_many, group, pick, pick_at_
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
+from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
+from veridical.attribute.maps import Maps
+from veridical.attribute.network import Network
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
+from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
+from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
@@ -47,8 +52,10 @@ __all__ = [
     "Constant",
     "Continuous",
     "Deciles",
+    "DeconvNet",
     "Edges",
     "Entropy",
+    "ExpectedGradients",
     "ExplainThenCluster",
     "Explanation",
     "Explanations",
@@ -57,11 +64,15 @@ __all__ = [
     "Gaussian",
     "Gime",
     "GlobalLinear",
+    "Gradient",
     "Greedy",
     "Grid",
     "Grouping",
+    "GuidedBackprop",
     "Inpaint",
     "InputError",
+    "InputXGradient",
+    "IntegratedGradients",
     "Interpolate",
     "KernelShap",
     "Least",
@@ -69,6 +80,7 @@ __all__ = [
     "Linear",
     "Mame",
     "Maple",
+    "Maps",
     "Mel",
     "Membership",
     "Metric",
@@ -77,6 +89,7 @@ __all__ = [
     "ModelError",
     "ModelTree",
     "Neighborhood",
+    "Network",
     "Noise",
     "Occlusion",
     "Part",
@@ -95,12 +108,15 @@ __all__ = [
     "Sentences",
     "Slic",
     "Slices",
+    "SmoothGrad",
+    "SmoothGradSquared",
     "Stems",
     "Superpixels",
     "Tiles",
     "TopK",
     "Tree",
     "Trial",
+    "VarGrad",
     "Verdict",
     "VeridicalError",
     "WholeMean",
