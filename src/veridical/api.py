@@ -13,11 +13,13 @@ from veridical.attribute.given import answered, checked_model, checked_represent
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
+from veridical.debug.records import Check, Subject, Train
+from veridical.debug.run import run
 from veridical.errors import InputError, check_whole
 from veridical.evaluate.records import Metric, Report
 from veridical.evaluate.report import checked_truth, chosen, named, reported
 from veridical.evaluate.trials import Evaluation, trials
-from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
+from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer, Verdict
 from veridical.render.terminal import progress
 from veridical.scale.store import source_of
 from veridical.summarize import GROUPINGS
@@ -214,6 +216,42 @@ def evaluate(
         randomized=None if randomized is None else checked_model(randomized, classes),
     )
     return reported(plan, list((track or progress)(trials(plan), total=len(instances))))
+
+
+def debug(
+    predict: Predict,
+    represent: Representer,
+    X: Any,
+    *,
+    check: str | Check = "randomize",
+    method: Method | None = None,
+    y: Any = None,
+    train: Train | None = None,
+    training: tuple[Any, Any] | None = None,
+    region: Any = None,
+    shifted: Any = None,
+    target: Any = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+) -> Verdict:
+    """Ask whether explanations would show a broken model, or whether this one is.
+
+    ``check`` is a name in ``veridical.debug.CHECKS``, or a function ``(method, subject, rng) -> Verdict`` of your
+    own. The verdict passed if nothing wrong was found; ``nulls`` are what explanations that know nothing get.
+    What else is given is what ``vd.Subject`` says of it; a check that misses something raises
+    ``vd.NotApplicable``, which says what to give.
+
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import veridical as vd
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = LogisticRegression(max_iter=10_000).fit(X, y)
+    >>> method = vd.Lime(n_samples=256)
+    >>> vd.debug(model.predict_proba, vd.Rows(X), X, y=y, check="randomize", method=method).passed
+    True
+    """
+    subject = Subject(predict, represent, X, y, train, training, region, shifted, target, classes)
+    return run(check, _method(method), subject, rng)
 
 
 def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:
