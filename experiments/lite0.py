@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -97,6 +98,7 @@ def weights(data: Path | None = None) -> dict[str, Any]:
     return package
 
 
-def prepared(pictures: Any) -> Any:
-    """Pictures of 0 to 1 as the network wants them."""
-    return (255 * torch.as_tensor(pictures, dtype=torch.float32) - 127) / 128
+def prepare(pictures: Any, device: str = "cpu") -> Any:
+    """Pictures (n, side, side, 3) of 0 to 1 as the network takes them."""
+    pixels = torch.as_tensor(np.asarray(pictures, np.float32)).to(device).permute(0, 3, 1, 2)
+    return (255 * pixels - 127) / 128

@@ -1,6 +1,6 @@
 """Small pictures to learn from and to explain: clothes, digits, pets and photographs.
 
-All are arrays (n, channels, side, side) of 0 to 1. The folder of ``--data`` may be a pack (``pack.py``), which has
+All are arrays of 0 to 1, gray (n, side, side) or colored (n, side, side, 3). The folder of ``--data`` may be a pack (``pack.py``), which has
 fewer of them under the same names.
 """
 
@@ -27,7 +27,7 @@ PHOTOS = "imagenet_samples/index.csv"
 class Pictures:
     """Pictures to train on and to test on, with their labels."""
 
-    train: Any  # (n, channels, side, side)
+    train: Any  # (n, side, side) or (n, side, side, 3)
     train_y: Any
     test: Any
     test_y: Any
@@ -50,9 +50,9 @@ def small(data: Path, file: str, sizes: tuple[int, int] = (6000, 1000)) -> Pictu
         kept = {name: found[name] for name in found.files}
     classes = kept.get("classes", np.arange(10))
     return Pictures(
-        _scaled(kept["x_train"][:n, None]),
+        _scaled(kept["x_train"][:n]),
         kept["y_train"][:n].astype(int),
-        _scaled(kept["x_test"][:n_test, None]),
+        _scaled(kept["x_test"][:n_test]),
         kept["y_test"][:n_test].astype(int),
         tuple(str(name) for name in classes),
     )
@@ -79,7 +79,7 @@ def photos(data: Path, side: int) -> tuple[Any, Any]:
 
 
 def read(path: Path, side: int, square: bool = False) -> Any:
-    """A picture (3, side, side); squashed, or a square cut out of its middle."""
+    """A picture (side, side, 3); squashed, or a square cut out of its middle."""
     picture = Image.open(path).convert("RGB")
     if square:
         edge = min(picture.size)
@@ -87,7 +87,7 @@ def read(path: Path, side: int, square: bool = False) -> Any:
         picture = picture.crop((left, top, left + edge, top + edge))
     if picture.size != (side, side):
         picture = picture.resize((side, side), Image.Resampling.BICUBIC)
-    return _scaled(np.asarray(picture)).transpose(2, 0, 1)
+    return _scaled(np.asarray(picture))
 
 
 def _scaled(values: Any) -> Any:
