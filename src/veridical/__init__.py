@@ -4,9 +4,12 @@ from veridical.api import evaluate, explain, explain_many, group, pick, pick_at_
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
+from veridical.attribute.gradients import Gradient
 from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
+from veridical.attribute.maps import Maps
+from veridical.attribute.network import Network
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
 from veridical.attribute.shapley import KernelShap
@@ -57,6 +60,7 @@ __all__ = [
     "Gaussian",
     "Gime",
     "GlobalLinear",
+    "Gradient",
     "Greedy",
     "Grid",
     "Grouping",
@@ -69,6 +73,7 @@ __all__ = [
     "Linear",
     "Mame",
     "Maple",
+    "Maps",
     "Mel",
     "Membership",
     "Metric",
@@ -77,6 +82,7 @@ __all__ = [
     "ModelError",
     "ModelTree",
     "Neighborhood",
+    "Network",
     "Noise",
     "Occlusion",
     "Part",

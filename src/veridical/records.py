@@ -186,6 +186,22 @@ class Removable(Representation, Protocol):
 
 
 @runtime_checkable
+class Placed(Representation, Protocol):
+    """A Representation whose parts lie at places of the instance, each place in one part at most."""
+
+    def gather(self, values: Any) -> Floats:
+        """Sums over the parts (d,) of a map of the instance's shape, or of what ``paint`` gives.
+
+        The map of a text has one number a character, that of a table row one a column.
+        """
+        ...
+
+    def paint(self, weights: Floats) -> Floats:
+        """The weight of its part at every place of the instance, channels of pictures aside."""
+        ...
+
+
+@runtime_checkable
 class Common(Protocol):
     """The part of sampling that is the same for every instance of a representer."""
 
@@ -317,6 +333,7 @@ class Explanation(Record):
     notes: tuple[str, ...] = ()
     path: tuple[str, ...] = ()  # of a tree surrogate
     view: View | None = None  # what to draw, besides bars
+    map: Any = None  # of gradient methods: one number for every value of the instance, in its own layout
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -94,3 +94,11 @@ class Masks(ByLaw):
     def keeping(self, masks: Bools, seed: Seed) -> Floats:
         """The masks themselves."""
         return masks.astype(np.float64)
+
+    def gather(self, values: Any) -> Floats:
+        """One number a part already."""
+        return np.asarray(values, dtype=np.float64)
+
+    def paint(self, weights: Floats) -> Floats:
+        """One place a part."""
+        return np.asarray(weights, dtype=np.float64)

@@ -5,6 +5,7 @@ from typing import Any
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import as_package, forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
+from veridical.attribute.gradients import Gradient
 from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime, nothing, plain_mean
 from veridical.attribute.linear import Linear
@@ -15,6 +16,7 @@ from veridical.attribute.tree import Tree
 from veridical.masks import Gaussian
 
 METHODS: dict[str, Any] = {
+    "gradient": Gradient,
     "greedy": Greedy,
     "kernel_shap": KernelShap,
     "lime": Lime,

@@ -38,6 +38,7 @@ class Answer:
     n_calls: int
     effective_size: float
     notes: tuple[str, ...] = ()
+    map: Any = None  # one number for every value of the instance, of methods that have them
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,7 @@ class Question:
             notes=(*self.representation.notes, *answer.notes),
             path=fit.path,
             view=getattr(self.representation, "view", None),
+            map=answer.map,
         )
 
     def _recipe(self, method: Any, target: Target) -> dict[str, Any]:

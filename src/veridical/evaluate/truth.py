@@ -84,16 +84,11 @@ def truth_of(item: Any, representation: Representation, x: Any) -> Floats:
 
 def _by_place(values: Floats, representation: Representation, x: Any) -> Floats:
     """The mean of an array over the places of each part."""
-    d, compose = len(representation.parts), getattr(representation, "compose", None)
-    labels, shape = getattr(compose, "labels", None), tuple(getattr(compose, "shape", np.shape(x)))
-    if labels is not None and values.ndim:
-        where = labels.cpu().numpy() if hasattr(labels, "cpu") else labels
-        where = where.reshape(shape) if where.size == np.prod(shape) else np.broadcast_to(where, shape)
-        for axis in (None, *range(len(shape))):
-            if values.shape == (shape if axis is None else shape[:axis] + shape[axis + 1 :]):
-                fitting = values if axis is None else np.expand_dims(values, axis)
-                inside = np.bincount(where.ravel(), np.broadcast_to(fitting, shape).ravel(), d)
-                return np.asarray(inside / np.bincount(where.ravel(), minlength=d))
+    d, places = len(representation.parts), getattr(getattr(representation, "compose", None), "places", None)
+    shape = np.shape(x) if places is None else places.shape
+    shares = places.shares(values, d) if places is not None and values.ndim else None
+    if shares is not None:
+        return np.asarray(shares)
     bounds = getattr(getattr(representation, "view", None), "data", {}).get("bounds")
     if bounds is not None and values.shape == np.shape(x)[-1:]:
         edges = np.rint(bounds[:, :2] / bounds[:, 1].max() * len(values)).astype(int)

@@ -15,6 +15,7 @@ from veridical.errors import InputError
 from veridical.masks import Words, generator, net, normal_net, normal_quantiles
 from veridical.records import Bools, Floats, Part, Seed
 from veridical.represent.columns import CELL_BITS, CELLS, Binned, Coded, Normal, as_numbers, hot_codes
+from veridical.represent.regions import Places
 from veridical.represent.schema import Schema, never_missing
 
 Cells = npt.NDArray[np.signedinteger[Any]]  # 16 bits where that is enough
@@ -33,7 +34,7 @@ class Values:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class Located:
     """Where instances are among the cells: a part is kept by a sample within its range."""
 
     can_share: Bools  # (n,) whether the columns that are no part are as usual
@@ -78,10 +79,11 @@ class Background:
         self._means, self._sds = np.array([c.mean for c in normals]), np.array([c.sd for c in normals])
         self._limits = np.array([[c.low, c.high] for c in normals]).reshape(-1, 2).T  # (2, normals)
         self.cut = bool(np.isfinite(self._limits).any())
-        held = set(range(len(schema.names)))
-        for c in columns:
-            held -= set(c.positions if isinstance(c, Coded) else (c.position,))
-        self.held = sorted(held)  # columns that are no part: always as in the instance
+        owner = np.full(len(schema.names), -1, dtype=np.intp)
+        for j, c in enumerate(columns):
+            owner[list(c.positions) if isinstance(c, Coded) else c.position] = j
+        self.places = Places(owner, owner.shape)  # the part of each column
+        self.held: list[int] = np.flatnonzero(owner < 0).tolist()  # no part: always as in the instance
         self._all_binned = len(self.binned) == d
         self._parts = [(c.part(c.mean),) if isinstance(c, Normal) else c.parts for c in columns]
         grouped = [_group(c) for c in columns if not isinstance(c, Normal)] if not normals else []
@@ -157,7 +159,7 @@ class Background:
             at += len(shares)
         return X
 
-    def weights_of(self, placed: Placed, i: int, shares: Floats, effects: Floats) -> tuple[Floats, Floats]:
+    def weights_of(self, placed: Located, i: int, shares: Floats, effects: Floats) -> tuple[Floats, Floats]:
         """What each part of row i adds to a sum of effects, and what the part's other states give instead."""
         groups = [group[state] for group, state in zip(self._groups, placed.states[i].tolist(), strict=True)]
         own = effects[self._first + groups]
@@ -165,7 +167,7 @@ class Background:
         other = (mean - shares * own) / np.maximum(1 - shares, 1e-300)
         return own - other, other
 
-    def place(self, table: Any) -> Placed:
+    def place(self, table: Any) -> Located:
         """Where the rows of a checked table are among the cells."""
         shape = (len(table), len(self.columns))
         low, high, states = (np.zeros(shape, np.int32) for _ in range(3))
@@ -190,7 +192,7 @@ class Background:
                 raise InputError(never_missing(columns[int(np.argmax(np.isnan(numbers).any(axis=0)))].column))
             normal[:, self.normal] = z = (numbers - self._means) / self._sds
             self._check_limits(columns, numbers, (z < self._limits[0] - 1e-9) | (z > self._limits[1] + 1e-9))
-        return Placed(self._as_usual(table), low, high, states, normal)
+        return Located(self._as_usual(table), low, high, states, normal)
 
     def check(self, table: Any) -> None:
         """A wrong row is found, and its number said, before the model is asked."""
@@ -278,10 +280,7 @@ class Background:
 
         Elsewhere they are those of ``drawn``, which has a row a mask (n, d).
         """
-        kept = np.ones((len(masks), len(self.schema.names)), bool)
-        for j, column in enumerate(self.columns):
-            for position in column.positions if isinstance(column, Coded) else (column.position,):
-                kept[:, position] = masks[:, j]
+        kept = np.append(masks, np.ones((len(masks), 1), bool), axis=1)[:, self.places.labels]
         if self._plain or self.schema.labels is None:
             mixed = np.where(kept, np.asarray(row), np.asarray(drawn))
             return self.schema.build_plain(mixed) if self._plain else mixed
@@ -320,7 +319,7 @@ class Background:
             return numbers.astype(dtype) if dtype.kind != "O" else numbers.astype(object)
         return pd.array(numbers, dtype=dtype)
 
-    def parts(self, placed: Placed, i: int) -> tuple[Part, ...]:
+    def parts(self, placed: Located, i: int) -> tuple[Part, ...]:
         """The parts of placed row i, by name."""
         found = [parts[state] for parts, state in zip(self._parts, placed.states[i].tolist(), strict=True)]
         for j, z in zip(self.normal, placed.normal[i, self.normal].tolist(), strict=True):
@@ -329,7 +328,7 @@ class Background:
             found[j] = column.part(z * column.sd + column.mean)
         return tuple(found)
 
-    def shares(self, placed: Placed, i: int) -> Floats:
+    def shares(self, placed: Located, i: int) -> Floats:
         """Probability that a sample keeps each part of row i; nan for normal parts."""
         low, high = placed.low[i], placed.high[i]
         shares: Floats = (high - low) / CELLS

@@ -11,6 +11,7 @@ import numpy as np
 from veridical.errors import InputError, VeridicalError
 from veridical.masks import ByLaw, Gaussian, Sizes
 from veridical.records import Bools, Features, Floats, Kernel, Part, Predict, Representation, Sample, Seed, View
+from veridical.represent.regions import Places
 
 NEAR = Gaussian(0.25)
 AT_ONCE = 2**25  # bytes of inputs that are made at once, about
@@ -54,6 +55,24 @@ class Masked(ByLaw):
     def keeping(self, masks: Bools, seed: Seed) -> Composed:
         """What masks stand for, which is the same for every seed."""
         return Composed(self.compose, masks.astype(np.float64))
+
+    def gather(self, values: Any) -> Floats:
+        """Sums over the parts (d,) of a map of the instance's shape; of a text, of one number a character."""
+        return self._places.gather(values, len(self.parts))
+
+    def paint(self, weights: Floats) -> Floats:
+        """The weight of its part at every place, channels aside."""
+        return self._places.paint(weights)
+
+    @property
+    def _places(self) -> Places:
+        known: Places | None = getattr(self.compose, "places", None)
+        if known is None:
+            raise InputError(
+                "these parts lie over each other, so that no place is of one part alone: cut the recording by "
+                "vd.Slices(), the series by windows, or explain the model of a spectrogram by vd.Tiles()"
+            )
+        return known
 
     def features(self, X: Any) -> Features | None:
         """This instance and others as points, if it can be said."""

@@ -139,10 +139,11 @@ class Picture:
         d = int(labels.max()) + 1
         checked_parts(d, least, "region", "give labels of your own, or ask for more regions")
         other = self._filled(fill, labels)
-        where = labels if self.channel is None else np.expand_dims(labels, self.channel)
         fitting = other[..., 0] if self.channel is None else np.moveaxis(other, -1, self.channel)
         parts = tuple(Part(name, name, "region", j) for j, name in enumerate(names))
-        return Masked(parts, coins(d), compose(self.x, fitting, where), self._view(labels), self.notes)
+        return Masked(
+            parts, coins(d), compose(self.x, fitting, labels, self.channel), self._view(labels), self.notes
+        )
 
     def _filled(self, fill: Fill, labels: Labels) -> Array:
         """The picture with every part taken away, channels last."""

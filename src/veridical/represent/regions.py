@@ -9,9 +9,53 @@ import numpy as np
 import numpy.typing as npt
 
 from veridical.errors import InputError, require
-from veridical.records import Bools
+from veridical.records import Bools, Floats
 
 Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Which part lies where in an array of the instance's shape."""
+
+    labels: npt.NDArray[np.intp]  # the part of each place, channels aside; -1 where none is
+    shape: tuple[int, ...]  # of the instance
+    channel: int | None = None  # the axis that labels lack
+
+    @property
+    def spread(self) -> npt.NDArray[np.intp]:
+        """The part of each value, (shape)."""
+        whole = self.labels if self.channel is None else np.expand_dims(self.labels, self.channel)
+        return np.broadcast_to(whole, self.shape)
+
+    def gather(self, values: Any, n_parts: int) -> Floats:
+        """Sums over the parts (d,) of an array of the instance's shape, or of one number a place."""
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape not in (self.shape, self.labels.shape):
+            raise InputError(
+                f"the map has shape {array.shape}, but the instance has {self.shape}: give one number a value"
+            )
+        whole = array.shape == self.shape
+        return _sums(self.spread if whole else self.labels, array, n_parts)
+
+    def paint(self, weights: Floats) -> Floats:
+        """The weight of its part at every place, channels aside; 0 where no part is."""
+        return np.append(np.asarray(weights, dtype=np.float64), 0.0)[self.labels]
+
+    def shares(self, values: Floats, n_parts: int) -> Floats | None:
+        """The mean over each part (d,) of an array that fits the instance, one axis aside; None if it does not."""
+        for axis in (None, *range(len(self.shape))):
+            if values.shape == (self.shape if axis is None else self.shape[:axis] + self.shape[axis + 1 :]):
+                fitting = np.broadcast_to(values if axis is None else np.expand_dims(values, axis), self.shape)
+                counts = _sums(self.spread, np.ones(self.shape), n_parts)
+                return _sums(self.spread, fitting, n_parts) / np.maximum(counts, 1.0)
+        return None
+
+
+def _sums(labels: npt.NDArray[np.intp], values: Floats, n_parts: int) -> Floats:
+    """Sums of values by label, from 0 on; the last bin takes what has none."""
+    bins = np.where(labels < 0, n_parts, labels).ravel()
+    return np.asarray(np.bincount(bins, values.ravel(), n_parts + 1)[:n_parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +69,14 @@ class ArrayComposer:
     fill: Array  # (m,) flat, as unsigned integers
     switch: Array  # (m,) the bits in which the instance differs from the fill
     labels: npt.NDArray[np.intp]  # (m,)
-    shape: tuple[int, ...]
+    places: Places
     dtype: np.dtype[Any]
 
     @classmethod
-    def of(cls, x: Array, fill: Array, labels: Any) -> ArrayComposer:
-        """``labels`` must broadcast to the shape of x."""
+    def of(cls, x: Array, fill: Array, places: Places) -> ArrayComposer:
         bits = np.dtype(f"u{x.dtype.itemsize}")
         own, other = (np.ascontiguousarray(a).view(bits).ravel() for a in (x, fill))
-        flat = np.broadcast_to(labels, x.shape).ravel().astype(np.intp)
-        return cls(other, own ^ other, flat, x.shape, x.dtype)
+        return cls(other, own ^ other, places.spread.ravel().astype(np.intp), places, x.dtype)
 
     @property
     def size(self) -> int:
@@ -49,7 +91,7 @@ class ArrayComposer:
             np.take(on, self.labels, out=row, mode="clip")
             row &= self.switch
             row ^= self.fill
-        return made.view(self.dtype).reshape(n, *self.shape)
+        return made.view(self.dtype).reshape(n, *self.places.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +101,15 @@ class TensorComposer:
     x: Any
     fill: Any
     labels: Any  # broadcasts to x
+    places: Places
 
     @classmethod
-    def of(cls, x: Any, fill: Array, labels: Any) -> TensorComposer:
+    def of(cls, x: Any, fill: Array, places: Places) -> TensorComposer:
         torch = require("torch", extra="torch")
         other = torch.tensor(np.ascontiguousarray(fill), dtype=x.dtype, device=x.device)
-        return cls(
-            x.detach(), other, torch.tensor(np.ascontiguousarray(labels), dtype=torch.long, device=x.device)
-        )
+        labels = torch.tensor(np.ascontiguousarray(places.labels), dtype=torch.long, device=x.device)
+        whole = labels if places.channel is None else labels.unsqueeze(places.channel)
+        return cls(x.detach(), other, whole, places)
 
     @property
     def size(self) -> int:
@@ -77,9 +120,10 @@ class TensorComposer:
         return self.x.where(kept.reshape(len(masks), *self.labels.shape), self.fill)
 
 
-def compose(x: Any, fill: Array, labels: Any) -> ArrayComposer | TensorComposer:
-    """What makes the inputs of an array or a tensor."""
-    return TensorComposer.of(x, fill, labels) if is_tensor(x) else ArrayComposer.of(np.asarray(x), fill, labels)
+def compose(x: Any, fill: Array, labels: Any, channel: int | None = None) -> ArrayComposer | TensorComposer:
+    """What makes the inputs of an array or a tensor; ``labels`` lack the axis of the channels."""
+    places = Places(np.asarray(labels, dtype=np.intp), tuple(np.shape(x)), channel)
+    return TensorComposer.of(x, fill, places) if is_tensor(x) else ArrayComposer.of(np.asarray(x), fill, places)
 
 
 def is_tensor(x: Any) -> bool:

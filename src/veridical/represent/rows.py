@@ -25,7 +25,7 @@ from veridical.records import (
     Sample,
     Seed,
 )
-from veridical.represent.background import Background, Placed, Tilt, Values
+from veridical.represent.background import Background, Located, Tilt, Values
 from veridical.represent.columns import Coded
 from veridical.represent.discretize import Discretizer, Quantiles
 from veridical.represent.learn import learn
@@ -143,7 +143,7 @@ class Row:
 
     background: Background
     row: Any  # a table of one row
-    placed: Placed
+    placed: Located
     i: int
     parts: tuple[Part, ...]
     shares: Floats  # (d,) probability that a sample of the background keeps each part
@@ -244,6 +244,14 @@ class Row:
         drawn = self.background.realize(self.background.draw_apart(seed, len(masks)), self.row)
         return self.background.mixed(self.row, drawn, masks)
 
+    def gather(self, values: Any) -> Floats:
+        """Sums over the parts (d,) of one number a column; those of a one-hot group go together."""
+        return self.background.places.gather(values, len(self.parts))
+
+    def paint(self, weights: Floats) -> Floats:
+        """The weight of its part at every column, 0 where a column is none."""
+        return self.background.places.paint(weights)
+
     def features(self, X: Any) -> Features:
         """This row and others, by whether they share its bins and categories, and by numbers in standard units."""
         placed, is_normal = self.background.place(self.background.schema.check_table(X)), self.background.is_normal
@@ -326,7 +334,7 @@ def variance_of(drawn: Floats, shares: Floats) -> float:
     return float(np.sum(1 / (q * (1 - q) * cost)) * np.prod(cost))
 
 
-def _row(background: Background, row: Any, placed: Placed, i: int, notes: tuple[str, ...]) -> Row:
+def _row(background: Background, row: Any, placed: Located, i: int, notes: tuple[str, ...]) -> Row:
     return Row(background, row, placed, i, background.parts(placed, i), background.shares(placed, i), notes)
 
 

@@ -11,7 +11,8 @@ from scipy.sparse import csr_matrix, issparse, vstack
 
 from veridical.errors import InputError
 from veridical.masks import Gaussian, Sizes, coins, euclidean
-from veridical.records import Bools, Features, Kernel, Part, Representation, Sample, Seed
+from veridical.records import Bools, Features, Floats, Kernel, Part, Representation, Sample, Seed
+from veridical.represent.regions import Places
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,20 @@ class SparseRow:
     def keeping(self, masks: Bools, seed: Seed) -> Any:
         """The row once a mask, as for ``realize``."""
         return self._masked(masks)
+
+    def gather(self, values: Any) -> Floats:
+        """Of one number a column (p,), those of the parts."""
+        return self._places.gather(values, self.row.nnz)
+
+    def paint(self, weights: Floats) -> Floats:
+        """The weight of its part at every column, 0 where the row is."""
+        return self._places.paint(weights)
+
+    @property
+    def _places(self) -> Places:
+        owner = np.full(self.row.shape[1], -1, dtype=np.intp)
+        owner[self.row.indices] = np.arange(self.row.nnz)
+        return Places(owner, owner.shape)
 
     def features(self, X: Any) -> Features:
         """This row and others, in the space of all columns."""

@@ -19,6 +19,7 @@ from veridical.masks import coins, removals
 from veridical.records import Bools, Features, Floats, Part, Predict, View
 from veridical.represent.masked import Listed, Masked, NoParts, checked_flag, checked_parts, unique
 from veridical.represent.pipelines import Counted, counted
+from veridical.represent.regions import Places
 
 Spans: TypeAlias = list[tuple[int, int]]
 Splitter: TypeAlias = Any  # a pattern, a function from a text to (start, stop) pairs, or a tokenizer
@@ -181,6 +182,12 @@ class TextComposer:
     @property
     def size(self) -> int:
         return 2 * len(self.text)
+
+    @property
+    def places(self) -> Places:
+        """The part of each character."""
+        owner = np.repeat([part for _, part in self.pieces], [len(piece) for piece, _ in self.pieces])
+        return Places(owner.astype(np.intp), owner.shape)
 
     def __call__(self, masks: Bools, buffer: Any = None) -> list[str]:
         n = len(masks)

@@ -1,0 +1,65 @@
+"""Maps in a network's layout, brought back to the instance's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from veridical.attribute.network import Network
+from veridical.errors import InputError, VeridicalError
+from veridical.records import Floats
+
+
+def layout_of(network: Network, batch: Any, shape: tuple[int, ...]) -> Callable[[Floats], Floats]:
+    """How maps (m, *shape) of the network's input become maps of the instance, the one in ``batch``."""
+    if isinstance(batch, list) and batch and isinstance(batch[0], str):
+        return _by_characters(network, batch[0], shape)
+    own = np.shape(batch[0]) if isinstance(batch, list) else tuple(batch.shape[1:])
+    moves: list[Callable[[Floats], Floats]] = [
+        lambda maps: maps,
+        lambda maps: np.moveaxis(maps, 1, -1),  # channels first to last
+        lambda maps: np.moveaxis(maps, -1, 1),
+        lambda maps: maps.sum(axis=1),  # channels that the instance has not
+        lambda maps: maps.sum(axis=-1),
+    ]
+    for move in moves[: 5 if len(shape) > 1 else 1]:
+        if move(np.empty((1, *shape))).shape[1:] == own:
+            return move
+    raise InputError(
+        f"the network's input has shape {shape} and the instance {own}, so that its map does not fit: resize, "
+        "crop or encode instances before they are explained, so that prepare only scales them or moves channels"
+    )
+
+
+def _by_characters(network: Network, text: str, shape: tuple[int, ...]) -> Callable[[Floats], Floats]:
+    """One number a token, shared by the characters that the token stands for."""
+    if network.spans is None:
+        raise InputError(
+            "the network's inputs are tokens, and nothing says where they are in a text: give "
+            "vd.Network(…, spans=…), a function from a text to the (start, stop) of each token's characters"
+        )
+    if len(shape) != 1:
+        raise InputError(f"wanted one row of token ids a text, with embedding=…; the network's input has {shape}")
+    spread = np.zeros((shape[0], len(text)))
+    for token, (start, stop) in enumerate(_spans(network, text)[: shape[0]]):
+        if stop > start:
+            spread[token, start:stop] = 1 / (stop - start)
+    return lambda maps: maps @ spread
+
+
+def _spans(network: Network, text: str) -> Sequence[tuple[int, int]]:
+    assert network.spans is not None
+    try:
+        found = [(int(start), int(stop)) for start, stop in network.spans(text)]
+    except VeridicalError:
+        raise
+    except Exception as cause:
+        raise InputError(
+            f"spans failed with {type(cause).__name__}: {cause}; it must give the (start, stop) of every token"
+        ) from cause
+    wrong = [span for span in found if not 0 <= span[0] <= span[1] <= len(text)]
+    if wrong:
+        raise InputError(f"spans gave a token from {wrong[0][0]} to {wrong[0][1]} of {len(text)} characters")
+    return found
