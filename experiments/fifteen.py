@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class Asked:
     pictures: Any  # (n, side, side) or (n, side, side, 3), of 0 to 1
     targets: Any  # (n,) numbers of outputs
     background: Any  # pictures that it was trained on: for what needs them
-    parts: Any  # representers for LIME and KernelSHAP, one a picture
+    parts: Any  # a representer for LIME and KernelSHAP, or a list of them, one a picture
     n_samples: int = 256
 
 
@@ -44,20 +44,22 @@ METHODS: dict[str, Callable[[Asked], Any]] = {
     "PAttribution": lambda asked: vd.PatternAttribution(asked.background),
     "LRP-SPAF": lambda asked: vd.LrpPresetAFlat(),
 }
+# where signs are compared: the paper's size of the gradient has none, and the looks of sizes are the same
+SIGNED = {**METHODS, "Grad": lambda asked: vd.Gradient(absolute=False)}
 RANDOM = {"SGrad", "SGradSQ", "VGrad", "EGrad", "LIME", "KSHAP"}  # another seed gives another map
 
 
-def maps(name: str, asked: Asked, seed: int = 0) -> Any:
+def maps(name: str, asked: Asked, seed: int = 0, methods: Mapping[str, Callable[[Asked], Any]] = METHODS) -> Any:
     """Maps (n, channels, side, side) of a method, channels of the network's input or one."""
-    method = METHODS[name](asked)
+    method = methods[name](asked)
     if name in PAINTED:
         return torch.as_tensor(np.stack([_painted(method, asked, i, seed) for i in range(len(asked.pictures))]))
     inputs = asked.network.tensor(asked.pictures)
-    return torch.as_tensor(method.maps(asked.network, inputs, np.asarray(asked.targets), seed).values)
+    return torch.tensor(method.maps(asked.network, inputs, np.asarray(asked.targets), seed).values)
 
 
 def _painted(method: Any, asked: Asked, i: int, seed: int) -> Any:
     """The weight of each part at its pixels, (1, side, side)."""
-    picture, parts = asked.pictures[i], asked.parts[i]
+    picture, parts = asked.pictures[i], asked.parts[i] if isinstance(asked.parts, list) else asked.parts
     why = vd.explain(asked.network, parts, picture, target=int(asked.targets[i]), method=method, rng=seed + i)
     return np.asarray(parts(picture).paint(why.weights))[None]

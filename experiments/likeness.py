@@ -31,9 +31,7 @@ class Shown:
 
     def at(self, rows: Any) -> Shown:
         """The maps of other pictures in place of these."""
-        return Shown(
-            {k: v[rows] for k, v in self.looks.items()}, {k: v[rows] for k, v in self.ranks.items()}
-        )
+        return Shown({k: v[rows] for k, v in self.looks.items()}, {k: v[rows] for k, v in self.ranks.items()})
 
     def shuffled(self, generator: torch.Generator) -> Shown:
         """The same values at other places; one permutation for all maps."""
@@ -48,12 +46,13 @@ def shown(maps: Any) -> Shown:
     maps = torch.as_tensor(maps, dtype=torch.float64)
     planes = {"abs": maps.abs().sum(1), "signed": maps.sum(1)}
     return Shown(
-        {"abs": _gray(planes["abs"]), "signed": _diverging(planes["signed"])},
+        {"abs": gray(planes["abs"]), "signed": _diverging(planes["signed"])},
         {name: _ranks(plane.flatten(1)) for name, plane in planes.items()},
     )
 
 
-def _gray(plane: Any) -> Any:
+def gray(plane: Any) -> Any:
+    """Planes (n, side, side) as they are looked at: from the least to the brightest, 0 to 1."""
     low = plane.amin((1, 2), keepdim=True)
     high = torch.quantile(plane.flatten(1), BRIGHT, dim=1)[:, None, None]
     return ((plane - low) / _some(high - low)).clamp(0, 1)
@@ -79,12 +78,12 @@ def _ranks(values: Any) -> Any:
 
 def compared(first: Shown, second: Shown) -> dict[str, Any]:
     """Each measure, one value a picture."""
-    found = {f"ssim_{k}": _ssim(first.looks[k], second.looks[k]) for k in ("abs", "signed")}
+    found = {f"ssim_{k}": ssim(first.looks[k], second.looks[k]) for k in ("abs", "signed")}
     found |= {f"rank_{k}": (first.ranks[k] * second.ranks[k]).sum(1) for k in ("abs", "signed")}
     return {name: found[name].cpu().numpy() for name in MEASURES}
 
 
-def _ssim(first: Any, second: Any) -> Any:
+def ssim(first: Any, second: Any) -> Any:
     """Wang et al. 2004, with a Gaussian window; the rim that it does not reach is left out."""
     places = torch.arange(-REACH, REACH + 1, device=first.device, dtype=first.dtype)
     window = torch.exp(-0.5 * (places / SIGMA) ** 2)
@@ -116,8 +115,11 @@ def nulls(first: Shown, second: Shown, seed: int, names: Sequence[str] = NULLS) 
 
 
 def summed(values: Any) -> dict[str, float]:
-    """Mean over pictures and its standard error."""
+    """Mean over pictures and its standard error; what could not be measured is left out."""
     values = np.asarray(values, float)
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
+        return {"mean": float(values.mean()) if len(values) else float("nan"), "sem": float("nan")}
     return {"mean": float(values.mean()), "sem": float(values.std(ddof=1) / np.sqrt(len(values)))}
 
 
@@ -142,7 +144,5 @@ def judged(first: Shown, second: Shown, itself: Mapping[str, Any], seed: int) ->
     for name, values in chance.items():
         found[name] = {m: summed(values[m]) for m in MEASURES}
         found[f"beyond {name}"] = {m: summed(observed[m] - values[m]) for m in MEASURES}
-    found["calibrated"] = {
-        m: calibrated(observed[m], chance["another"][m], itself[m], seed) for m in MEASURES
-    }
+    found["calibrated"] = {m: calibrated(observed[m], chance["another"][m], itself[m], seed) for m in MEASURES}
     return found

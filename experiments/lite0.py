@@ -12,7 +12,14 @@ from torch import nn
 SIDE = 224
 WEIGHTS = "efficientnet_lite0/weights.pt"  # of a pack; without one, the package has them
 # groups of blocks: how many, size of the filters, step of the first one, expansion, channels
-GROUPS = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192))
+GROUPS = (
+    (1, 3, 1, 1, 16),
+    (2, 3, 2, 6, 24),
+    (2, 5, 2, 6, 40),
+    (3, 3, 2, 6, 80),
+    (3, 5, 1, 6, 112),
+    (4, 5, 2, 6, 192),
+)
 LAST = (1, 3, 1, 6, 320)
 STEM, HEAD = 32, 1280
 EPSILON = 1e-3  # of batch norm

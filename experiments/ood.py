@@ -19,7 +19,7 @@ import cnn
 import likeness
 import photos
 import trained
-from fifteen import METHODS, RANDOM, Asked, maps
+from fifteen import METHODS, RANDOM, SIGNED, Asked, maps
 from sets import NoDataError
 
 KEY = ("method", "seed", "n")
@@ -70,8 +70,8 @@ def explained(method: str, kind: str, module: Any, pictures: Any, background: An
         pictures, background = enlarged(pictures), enlarged(background)
         parts = trained.squares(pictures.shape[1], border=BORDER)
     targets = trained.predicted(module, pictures)
-    asked = Asked(trained.asking(module, device), pictures, targets, background, [parts] * len(pictures))
-    found = maps(method, asked, seed)
+    asked = Asked(trained.asking(module, device), pictures, targets, background, parts)
+    found = maps(method, asked, seed, SIGNED)
     return reduced(found) if kind == "pets" else found
 
 

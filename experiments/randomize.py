@@ -27,7 +27,7 @@ import lite0
 import photos
 import trained
 import veridical as vd
-from fifteen import METHODS, RANDOM, Asked, maps
+from fifteen import METHODS, RANDOM, SIGNED, Asked, maps
 from sets import NoDataError
 
 KEY = ("network", "mode", "method", "seed", "n")
@@ -126,8 +126,8 @@ def asked(module: Any, prepare: Callable[[Any], Any], pictures: Any, n: int, sta
 def regions(picture: Any) -> Any:
     """The superpixels of a picture, found once."""
     found: Any = vd.Superpixels(n=REGIONS)(picture)
-    labels = np.asarray(found.compose.labels).reshape(*picture.shape[:2], -1)[..., 0]
-    return vd.Superpixels(segment=labels, fill=trained.GRAY)
+    numbers = np.asarray(found.paint(np.arange(len(found.parts), dtype=float))).astype(int)
+    return vd.Superpixels(segment=numbers, fill=trained.GRAY)
 
 
 CASES: dict[str, Callable[[Any, int, int, str], Case]] = {"lite0": of_photos, "untrained": of_noise}
@@ -156,14 +156,14 @@ def measure(cell: cells.Cell, data: Path | None, device: str) -> dict[str, Any]:
     torch.set_num_threads(1)
     case = CASES[cell["network"]](data, cell["n"], cell["seed"], device)
     method, seed = cell["method"], cell["seed"]
-    first = likeness.shown(maps(method, case.asked, seed).to(device))
+    first = likeness.shown(maps(method, case.asked, seed, SIGNED).to(device))
     again = first
     if method in RANDOM:
-        again = likeness.shown(maps(method, case.asked, seed + ANOTHER).to(device))
+        again = likeness.shown(maps(method, case.asked, seed + ANOTHER, SIGNED).to(device))
     itself = likeness.compared(first, again)
     steps = []
     for stage, module in broken(case.module, case.stages, cell["mode"], seed * ANOTHER):
-        now = likeness.shown(maps(method, case.under(module), seed).to(device))
+        now = likeness.shown(maps(method, case.under(module), seed, SIGNED).to(device))
         steps.append({"stage": stage, **predictions(case, module), **likeness.judged(first, now, itself, seed)})
     return {"itself": {m: likeness.summed(itself[m]) for m in likeness.MEASURES}, "steps": steps}
 
