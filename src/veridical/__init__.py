@@ -4,7 +4,7 @@ from veridical.api import evaluate, explain, explain_many, group, pick, pick_at_
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
-from veridical.attribute.gradients import Gradient
+from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
 from veridical.attribute.linear import Linear
@@ -12,6 +12,8 @@ from veridical.attribute.maps import Maps
 from veridical.attribute.network import Network
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
+from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
+from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
@@ -50,8 +52,10 @@ __all__ = [
     "Constant",
     "Continuous",
     "Deciles",
+    "DeconvNet",
     "Edges",
     "Entropy",
+    "ExpectedGradients",
     "ExplainThenCluster",
     "Explanation",
     "Explanations",
@@ -64,8 +68,11 @@ __all__ = [
     "Greedy",
     "Grid",
     "Grouping",
+    "GuidedBackprop",
     "Inpaint",
     "InputError",
+    "InputXGradient",
+    "IntegratedGradients",
     "Interpolate",
     "KernelShap",
     "Least",
@@ -101,12 +108,15 @@ __all__ = [
     "Sentences",
     "Slic",
     "Slices",
+    "SmoothGrad",
+    "SmoothGradSquared",
     "Stems",
     "Superpixels",
     "Tiles",
     "TopK",
     "Tree",
     "Trial",
+    "VarGrad",
     "Verdict",
     "VeridicalError",
     "WholeMean",

@@ -5,24 +5,34 @@ from typing import Any
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import as_package, forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
-from veridical.attribute.gradients import Gradient
+from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime, nothing, plain_mean
 from veridical.attribute.linear import Linear
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
+from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
+from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.masks import Gaussian
 
 METHODS: dict[str, Any] = {
+    "deconv_net": DeconvNet,
+    "expected_gradients": ExpectedGradients,
     "gradient": Gradient,
     "greedy": Greedy,
+    "guided_backprop": GuidedBackprop,
+    "input_x_gradient": InputXGradient,
+    "integrated_gradients": IntegratedGradients,
     "kernel_shap": KernelShap,
     "lime": Lime,
     "occlusion": Occlusion,
     "parzen": Parzen,
     "random_parts": RandomParts,
+    "smooth_grad": SmoothGrad,
+    "smooth_grad_squared": SmoothGradSquared,
+    "var_grad": VarGrad,
 }
 
 # What a recipe may name: methods, their settings, and functions among those.

@@ -74,7 +74,7 @@ class Network:
     def ask(self, inputs: Any) -> Any:
         """The module's own outputs (n, k) to its own inputs, differentiable where gradients are on."""
         check_ready(self.module)
-        outputs = self.module(inputs)
+        outputs = self.module(inputs.clone())  # which may change them in place
         shape = tuple(getattr(outputs, "shape", ()))
         if not hasattr(outputs, "detach") or len(shape) not in (1, 2) or shape[0] != len(inputs):
             what = f"a tensor of shape {shape}" if hasattr(outputs, "detach") else type(outputs).__name__
