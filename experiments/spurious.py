@@ -32,7 +32,7 @@ KEY = ("seed", "pictures", "samples", "epochs")
 MODELS = {"bugged": True, "clean": False}  # whether the place tells the species
 PARTS = vd.Superpixels(n=32, fill=vd.Constant(cnn.MIDDLE))  # gray: 0 for the network, the baseline of the others
 NULLS = ("constant", "noise")  # maps that know nothing; "shuffled" and "another" are made of each method's own
-BACKGROUND = 64  # training pictures for methods that want some
+BACKGROUND = 256  # training pictures for methods that want some
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ def measure(cell: cells.Cell, data: Path, device: str) -> dict[str, Any]:
     values = {}
     for name, shortcut in MODELS.items():
         begun = time.perf_counter()
-        how = cnn.Training(epochs=cell["epochs"])
+        how = cnn.Training(epochs=cell["epochs"], rate=scenes.RATE)
         module = scenes.trained(data, train, shortcut, seed=cell["seed"], device=device, how=how)
         found["seconds"][f"training, {name}"] = time.perf_counter() - begun
         background = scenes.before(data, train, shortcut, BACKGROUND, seed=cell["seed"])
@@ -201,7 +201,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--full", action="store_true", help="seeds 1 to 5")
     parser.add_argument("--pictures", type=int, default=192, help="that are explained, half of them cats")
     parser.add_argument("--samples", type=int, default=1000, help="of LIME and KernelSHAP")
-    parser.add_argument("--epochs", type=int, default=60, help="of training")
+    parser.add_argument("--epochs", type=int, default=100, help="of training")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=int, default=7200, help="seconds after which a cell is given up")
