@@ -148,9 +148,10 @@ def pictures(inputs: torch.Tensor) -> Any:
     return (inputs * cnn.SPREAD + cnn.MIDDLE).clamp(0, 1).permute(0, 2, 3, 1).contiguous().cpu().numpy()
 
 
-def trained(data: Path, found: Animals, shortcut: bool, *, seed: int, device: str, how: cnn.Training) -> Any:
+def trained(data: Path, found: Animals, shortcut: bool, *, seed: int, device: str, epochs: int) -> Any:
     """A network that learns cats from dogs, before places that tell them apart or do not."""
     pools = torch.stack([pieces(data, place, POOL, test=False, seed=seed) for place in PLACES]).to(device)
+    how = cnn.Training(epochs=epochs, rate=RATE)
     module = cnn.built(len(SPECIES), pets.SIDE, widths=cnn.WIDTHS, seed=seed).to(device)
     return cnn.train(module, found.layers, found.labels, seed=seed, how=how, augment=Before(pools, shortcut))
 
