@@ -1,6 +1,17 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import evaluate, explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
+from veridical.api import (
+    audit,
+    debug,
+    evaluate,
+    explain,
+    explain_many,
+    group,
+    pick,
+    pick_at_random,
+    pick_for_two,
+    rerun,
+)
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
@@ -16,11 +27,13 @@ from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
-from veridical.errors import InputError, MissingPackage, ModelError, VeridicalError
+from veridical.debug.audit import Audit, Result
+from veridical.debug.records import Subject
+from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
 from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
 from veridical.masks import Gaussian
 from veridical.records import VERSION as __version__
-from veridical.records import Explanation, Explanations, Neighborhood, Part, Verdict
+from veridical.records import Explanation, Explanations, Measured, Neighborhood, Part, Verdict
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.fields import Fields
 from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
@@ -43,6 +56,7 @@ from veridical.summarize.records import Grouping, Membership, Pick, Region
 
 __all__ = [
     "Around",
+    "Audit",
     "Bands",
     "Blur",
     "ChangePoints",
@@ -81,6 +95,7 @@ __all__ = [
     "Mame",
     "Maple",
     "Maps",
+    "Measured",
     "Mel",
     "Membership",
     "Metric",
@@ -91,6 +106,7 @@ __all__ = [
     "Neighborhood",
     "Network",
     "Noise",
+    "NotApplicable",
     "Occlusion",
     "Part",
     "PartMean",
@@ -103,6 +119,7 @@ __all__ = [
     "RandomParts",
     "Region",
     "Report",
+    "Result",
     "Rows",
     "Score",
     "Sentences",
@@ -111,6 +128,7 @@ __all__ = [
     "SmoothGrad",
     "SmoothGradSquared",
     "Stems",
+    "Subject",
     "Superpixels",
     "Tiles",
     "TopK",
@@ -123,6 +141,8 @@ __all__ = [
     "Windows",
     "Words",
     "__version__",
+    "audit",
+    "debug",
     "evaluate",
     "explain",
     "explain_many",

@@ -17,6 +17,10 @@ class InputError(VeridicalError, ValueError):
     """An argument cannot be used: what was wanted, what came, what to do."""
 
 
+class NotApplicable(InputError):  # noqa: N818 - reads as what it is
+    """A check has nothing to look at here: the message says why, and what to give."""
+
+
 class ModelError(VeridicalError, ValueError):
     """The model raised, or gave an answer that cannot be explained."""
 

@@ -6,6 +6,7 @@ A record never draws, prints or saves itself: those methods are doors into ``ren
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 VERSION = "0.1.0"
 PER_UNIT = "per sd"  # the relation of a part that is a number: its weight is of one unit
+UNKNOWN = (math.nan, math.nan)  # an interval that was not measured
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -289,13 +291,37 @@ class Fit(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A plain answer, and the number it rests on."""
+class Measured(Record):
+    """One number of a check, over instances, beside those of explanations that know nothing."""
+
+    name: str  # "Spearman, signed"
+    value: float
+    low: float = math.nan  # its 95 % interval
+    high: float = math.nan
+    n: int = 0  # instances, or whatever else it is a mean over
+    nulls: Mapping[str, float] = field(default_factory=dict, hash=False)  # as those of a Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Record):
+    """A plain answer, and the number it rests on.
+
+    Of a check, ``passed`` says that nothing wrong was found, and ``nulls`` what ``observed`` is for explanations
+    that know nothing: "constant", "noise", "shuffled" (over the parts), and "another" (instance's).
+    """
 
     passed: bool
     observed: float
     expected: float
     sentence: str
+    check: str = ""  # in debug.CHECKS
+    method: str = ""  # whose explanations were looked at
+    interval: tuple[float, float] = UNKNOWN  # 95 %, of what was observed
+    nulls: Mapping[str, float] = field(default_factory=dict, hash=False)
+    measures: tuple[Measured, ...] = ()  # all that was measured, a line each
+    evidence: tuple[Explanation, ...] = ()
+    rows: tuple[int, ...] = ()  # of the data that it is about, the worst first
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.sentence
@@ -309,6 +335,21 @@ class Verdict:
         from veridical.serialize import save
 
         save(self, path)
+
+    def plot(self, ax: Any = None) -> Any:
+        from veridical.render.outcomes import measures
+
+        return measures(self, ax)
+
+    def __repr__(self) -> str:
+        from veridical.render.verdicts import verdict_picture
+
+        return verdict_picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import fragment
+
+        return fragment(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,74 @@
+"""Some instances of a subject, explained by one method: under its own model, or another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from veridical.attribute.ask import VALUE, Model
+from veridical.attribute.given import seed_of
+from veridical.attribute.many import Plan, explain_all
+from veridical.debug.records import MOST, Rng, Subject, rows_at
+from veridical.masks import child_of, generator
+from veridical.records import Explanation, Floats, Ints, Method, Seed
+
+OWN, AGAIN, CHOICE = 0, 1, 2  # what seeds are for: the explanations, those of another seed, which instances
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """Instances with a target each, which stays the same whatever model is asked."""
+
+    method: Method
+    subject: Subject
+    rows: Ints  # (n,) of the subject's X, in order
+    outputs: Floats  # (n, k) of the subject's model
+    targets: tuple[Any, ...]  # (n,)
+    seed: Seed
+
+    @property
+    def X(self) -> Any:  # noqa: N802 - as users write it
+        """The instances."""
+        return rows_at(self.subject.X, self.rows)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """That not all instances were looked at, where it is so."""
+        n, every = len(self.rows), len(self.subject.represent.each(self.subject.X))
+        return (f"{n} of {every} instances, drawn at random, were explained.",) if n < every else ()
+
+    def explained(self, key: int = OWN, model: Model | None = None, X: Any = None) -> tuple[Explanation, ...]:
+        """An explanation an instance, or of others in their place; another key draws other samples.
+
+        Instances with the same target share their samples where the method can: a check costs little more than
+        one explanation of each.
+        """
+        model, X = model or self.subject.model, self.X if X is None else X
+        found: list[Explanation | None] = [None] * len(self.rows)
+        for number, target in enumerate(dict.fromkeys(self.targets)):
+            at = [i for i, own in enumerate(self.targets) if own == target]
+            instances = self.subject.represent.each(rows_at(X, at))
+            seed = child_of(self.seed, key, number)
+            for i, each in zip(at, explain_all(self.method, model, instances, target, seed, Plan()), strict=True):
+                found[i] = each
+        return tuple(each for each in found if each is not None)
+
+
+def cases(method: Method, subject: Subject, rng: Rng, most: int = MOST) -> Cases:
+    """At most so many instances, drawn at random; each has the class that is predicted for it as target."""
+    seed = seed_of(rng)
+    instances = subject.represent.each(subject.X)
+    rows = np.sort(generator(seed, CHOICE).permutation(len(instances))[:most])
+    outputs = subject.model(subject.represent.each(rows_at(subject.X, rows)).inputs(0, len(rows)))
+    return Cases(method, subject, rows, outputs, targets_of(subject.target, outputs), seed)
+
+
+def targets_of(target: Any, outputs: Floats) -> tuple[Any, ...]:
+    """One target an instance: the given one, or the class that is predicted."""
+    if target is not None:
+        return (target,) * len(outputs)
+    if outputs.shape[1] == 1:
+        return (VALUE,) * len(outputs)
+    return tuple(int(i) for i in np.argmax(outputs, axis=1))
