@@ -36,8 +36,7 @@ TABLES = {
 def table(data: Path, name: str) -> tuple[Any, Any, list[str]]:
     """Columns as numbers (n, d), in standard deviations, categories one by one; labels (n,) of 0 and 1; names."""
     known = TABLES[name]
-    frame = pd.read_csv(data / known.file)
-    frame = frame.iloc[np.sort(np.random.default_rng(0).permutation(len(frame))[:MOST])]
+    frame = some(pd.read_csv(data / known.file))
     y = frame[known.label].isin(known.ones).to_numpy().astype(int)
     columns = frame.drop(columns=[known.label, *known.dropped])
     numbers = columns.select_dtypes(NUMBER)
@@ -47,6 +46,11 @@ def table(data: Path, name: str) -> tuple[Any, Any, list[str]]:
     wide = wide.loc[:, wide.std() > 0]
     scaled = (wide - wide.mean()) / wide.std()
     return scaled.to_numpy(np.float64), y, [str(c) for c in scaled.columns]
+
+
+def some(frame: Any) -> Any:
+    """At most so many rows, drawn at random."""
+    return frame.iloc[np.sort(np.random.default_rng(0).permutation(len(frame))[:MOST])]
 
 
 def flipped(y: Any, n_classes: int, seed: int) -> tuple[Any, Any]:

@@ -9,6 +9,8 @@ and TracIn, by precision among the tenth most suspicious and by AUROC.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,9 @@ SAMPLES = 256
 def compared(cell: cells.Cell, data: Path, device: str, folder: Path) -> dict[str, Any]:
     """Maps of flipped rows, and of as many others, under the two networks."""
     learned = suspects.load(data, cell["set"], cell["seed"])
-    right, misled = (_kept(learned, cell, kind, device, folder) for kind in ("right", "misled"))
+    right, misled = (
+        suspicion.misled(learned, cell["set"], cell["seed"], device, folder, kind) for kind in ("right", "misled")
+    )
     rng = np.random.default_rng([79, cell["seed"]])
     flipped = rng.permutation(np.flatnonzero(learned.wrong))[:EXPLAINED]
     others = rng.permutation(np.flatnonzero(~learned.wrong))[: len(flipped)]
@@ -63,15 +67,6 @@ def compared(cell: cells.Cell, data: Path, device: str, folder: Path) -> dict[st
     return found
 
 
-def _kept(learned: suspects.Learned, cell: cells.Cell, kind: str, device: str, folder: Path) -> Any:
-    """The network that learned the right labels, or the wrong ones, from the same first weights."""
-    labels, seed = (learned.y if kind == "right" else learned.given), cell["seed"]
-    name = f"labels-{cell['set']}-{len(learned.X)}-{kind}-{seed}"
-    return trained.kept(
-        folder, name, learned.built(seed), lambda module: learned.fitted(labels, seed, device), device
-    )
-
-
 def _share(learned: suspects.Learned, module: Any, rows: Any) -> float:
     """How many rows have the class that they were given as prediction: what was learned by heart."""
     return float(np.mean(learned.logits(module, learned.X[rows]).argmax(1) == learned.given[rows]))
@@ -88,7 +83,9 @@ def _pair(
             return [*found, found[0]]
         said = learned.logits(module, learned.X[rows]).argmax(1)
         targets = said if reading == "predicted" else learned.y[rows]
-        found.append(likeness.shown(_maps(learned, cell["method"], module, rows, targets, seed, device).to(device)))
+        found.append(
+            likeness.shown(_maps(learned, cell["method"], module, rows, targets, seed, device).to(device))
+        )
     return found
 
 
@@ -110,16 +107,18 @@ def scored(cell: cells.Cell, data: Path, device: str, folder: Path) -> dict[str,
     """Scores of training rows without explanations, or of the maps of one method."""
     learned = suspects.load(data, cell["set"], cell["seed"])
     if cell["method"] == MODEL:
-        scores, accuracy = suspicion.of_model(learned, cell["model"], cell["seed"], device)
         rows = np.arange(len(learned.X))
+        scores, found = suspicion.of_model(learned, cell["model"], cell["seed"], device)
+        accuracy = {"accuracy": found}
     else:
         rows = _rows(learned, cell)
-        model, accuracy = suspicion.model(learned, cell["model"], cell["seed"], device, folder, cell["set"])
-        found = _explained(learned, cell, model, rows, device)
-        scores = {name: by(found, learned.given[rows]) for name, by in suspicion.BY_MAP.items()}
+        model = suspicion.model(learned, cell["model"], cell["set"], cell["seed"], device, folder)
+        shown = _explained(learned, cell, model, rows, device)
+        scores = {name: by(shown, learned.given[rows]) for name, by in suspicion.BY_MAP.items()}
+        accuracy = {}
     wrong = learned.wrong[rows]
     judged = {name: suspicion.judged(each, wrong, cell["seed"]) for name, each in scores.items()}
-    return {"n": len(rows), "accuracy": accuracy, "scores": judged}
+    return {"n": len(rows), **accuracy, "scores": judged}
 
 
 def _rows(learned: suspects.Learned, cell: cells.Cell) -> Any:
@@ -155,6 +154,7 @@ def _weights(learned: suspects.Learned, cell: cells.Cell, model: Any, rows: Any)
 
 
 PARTS = {"maps": compared, "scores": scored}
+KINDS = {"maps": ("right", "misled"), "scores": ("misled",)}  # networks that they need
 
 
 def measure(cell: cells.Cell, data: Path, device: str, folder: Path) -> dict[str, Any]:
@@ -175,6 +175,17 @@ def plan(settings: argparse.Namespace) -> list[cells.Cell]:
                     cell |= {"part": "scores", "model": model}
                     found += [{**cell, "method": method} for method in (MODEL, *methods)]
     return [{key: cell[key] for key in KEY} for cell in found]
+
+
+def _needed(left: Sequence[cells.Cell]) -> list[tuple[str, int, str]]:
+    """Networks that cells ask for: set, seed and kind."""
+    kinds = [(c["set"], c["seed"], kind) for c in left for kind in KINDS[c["part"]] if c["method"] != MODEL]
+    return list(dict.fromkeys(kinds))
+
+
+def prepared(name: str, seed: int, kind: str, data: Path, device: str, folder: Path) -> None:
+    """Train a network and keep it."""
+    suspicion.misled(suspects.load(data, name, seed), name, seed, device, folder, kind)
 
 
 def show(cell: cells.Cell) -> str:
@@ -214,9 +225,15 @@ def main(settings: argparse.Namespace) -> None:
     trained.check_folder(settings.weights)
     results = cells.Results(settings.out, "labels", KEY)
     results.commands = list(dict.fromkeys([*results.commands, cells.command(settings.data)]))
+    wanted = plan(settings)
+    left = [cell for cell in wanted if not (settings.resume and results.has(cell)) and cell["model"] == "network"]
+    trained.ready(
+        [partial(prepared, *some, settings.data, settings.device, settings.weights) for some in _needed(left)],
+        settings.jobs,
+    )
     cells.work(
         results,
-        plan(settings),
+        wanted,
         lambda cell: measure(cell, settings.data, settings.device, settings.weights),
         resume=settings.resume,
         jobs=settings.jobs,

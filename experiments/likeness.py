@@ -1,6 +1,6 @@
-"""How alike two stacks of maps are: SSIM for looks and Spearman's correlation for ranks, beside what nothing gets.
+"""How alike two stacks of maps are: SSIM for looks, Spearman's correlation for ranks, beside what nothing gets.
 
-The measures are those of ``veridical.debug``, worked out for a whole stack at once and on the GPU where there is one.
+The measures are those of ``veridical.debug``, worked out for a whole stack at once, on the GPU where there is one.
 Maps are (n, channels, side, side); looks and ranks are of the sum over channels, of sizes (*abs*) or as they are
 (*signed*).
 """
@@ -24,7 +24,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Maps as they are looked at, (n, side, side) of 0 to 1, and their ranks (n, pixels), centered, of length 1."""
+    """Maps as they are looked at, (n, side, side) of 0 to 1, and their ranks (n, pixels), scaled to length 1."""
 
     looks: Mapping[str, Any]
     ranks: Mapping[str, Any]
@@ -101,7 +101,7 @@ def ssim(first: Any, second: Any) -> Any:
 
 
 def nulls(first: Shown, second: Shown, seed: int, names: Sequence[str] = NULLS) -> dict[str, dict[str, Any]]:
-    """What maps that know nothing of the picture get beside the first ones; the last two are made of the second."""
+    """What maps that know nothing of a picture get beside the first ones; the last two are made of the second."""
     generator = torch.Generator().manual_seed(seed)
     shape = first.looks["abs"].shape
     device = first.looks["abs"].device

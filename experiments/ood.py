@@ -1,13 +1,14 @@
 """Clothes explained by a network that never saw any: do the maps look like those of the right one? (Table 3)
 
-Pictures of Fashion-MNIST are explained by a network trained on them, by one trained on digits and by one trained on
-cats and dogs, as in Adebayo et al. 2020, and by two more: one trained on the same clothes from another seed, which
-is as alike as a right network gets, and one that was not trained at all. Each explains its own prediction.
+Pictures of Fashion-MNIST are explained by a network trained on them, by one trained on digits and by one trained
+on cats and dogs, as in Adebayo et al. 2020, and by two more: one trained on the same clothes from another seed,
+which is as alike as a right network gets, and one that was not trained at all. Each explains its own prediction.
 """
 
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +31,21 @@ WANTED = (photos.CLOTHES, photos.DIGITS, photos.PETS)
 BACKGROUND = 200  # training pictures for what needs them
 
 
-def networks(data: Path, seed: int, folder: Path, device: str) -> dict[str, Any]:
-    """All that explain, by what they learned from."""
-    clothes, digits = photos.small(data, photos.CLOTHES), photos.small(data, photos.DIGITS)
-    untrained = cnn.built(10, 28, 1, seed=seed + ANOTHER).to(device).eval().requires_grad_(False)
-    return {
-        "own": trained.small(folder, "clothes", clothes, clothes.train_y, seed, device),
-        "digits": trained.small(folder, "digits", digits, digits.train_y, seed, device),
-        "pets": pets_network(data, seed, folder, device),
-        "another seed": trained.small(folder, "clothes", clothes, clothes.train_y, seed + ANOTHER, device),
-        "untrained": untrained,
-    }
+def network(kind: str, data: Path, seed: int, folder: Path, device: str) -> Any:
+    """One of those that explain, by what it learned from."""
+    if kind == "untrained":
+        return cnn.built(10, 28, 1, seed=seed + ANOTHER).to(device).eval().requires_grad_(False)
+    found = learned_from(kind, data)
+    if kind == "pets":
+        return trained.of_pets(folder, kind, found, found.train_y, seed, device)
+    own = seed + ANOTHER if kind == "another seed" else seed
+    return trained.small(folder, "digits" if kind == "digits" else "clothes", found, found.train_y, own, device)
 
 
-def pets_network(data: Path, seed: int, folder: Path, device: str) -> Any:
-    found = photos.pets(data, trained.PETS_SIDE)
-    return trained.of_pets(folder, "pets", found, found.train_y, seed, device)
+def learned_from(kind: str, data: Path) -> photos.Pictures:
+    if kind == "pets":
+        return photos.pets(data, trained.PETS_SIDE)
+    return photos.small(data, photos.DIGITS if kind == "digits" else photos.CLOTHES)
 
 
 def enlarged(pictures: Any) -> Any:
@@ -80,7 +80,7 @@ def measure(cell: cells.Cell, data: Path, folder: Path, device: str) -> dict[str
     torch.set_num_threads(1)
     clothes = photos.small(data, photos.CLOTHES)
     pictures, seed = clothes.test[: cell["n"]], cell["seed"]
-    modules = networks(data, seed, folder, device)
+    modules = {kind: network(kind, data, seed, folder, device) for kind in ("own", *PAIRS)}
     background = clothes.train[:BACKGROUND]
     shown = {
         kind: likeness.shown(explained(cell["method"], kind, module, pictures, background, seed).to(device))
@@ -93,16 +93,15 @@ def measure(cell: cells.Cell, data: Path, folder: Path, device: str) -> dict[str
     itself = likeness.compared(shown["own"], again)
     return {
         "explained": len(pictures),
-        "accuracy": accuracies(modules, data, clothes),
+        "accuracy": accuracies(modules, data),
         "itself": {name: likeness.summed(itself[name]) for name in likeness.MEASURES},
         **{kind: likeness.judged(shown["own"], shown[kind], itself, seed) for kind in PAIRS},
     }
 
 
-def accuracies(modules: dict[str, Any], data: Path, clothes: photos.Pictures) -> dict[str, float]:
+def accuracies(modules: dict[str, Any], data: Path) -> dict[str, float]:
     """How good each network is at what it learned."""
-    digits, pets = photos.small(data, photos.DIGITS), photos.pets(data, trained.PETS_SIDE)
-    tests = {"own": clothes, "digits": digits, "pets": pets, "another seed": clothes, "untrained": clothes}
+    tests = {kind: learned_from(kind, data) for kind in modules}
     return {
         kind: cnn.accuracy(module, cnn.prepare(tests[kind].test), tests[kind].test_y)
         for kind, module in modules.items()
@@ -141,13 +140,19 @@ def main(settings: argparse.Namespace) -> None:
         raise SystemExit(f"ood: {error}") from None
     cnn.check_device(settings.device)
     trained.check_folder(settings.weights)
-    torch.set_num_threads(1)
     results = cells.Results(settings.out, "ood", KEY)
     results.commands = list(dict.fromkeys([*results.commands, cells.command(settings.data)]))
     seeds = trained.seeds_of(settings.seeds, settings.full)
     wanted = [{"method": m, "seed": s, "n": settings.n} for s in seeds for m in settings.methods]
-    for seed in seeds if not (settings.resume and all(map(results.has, wanted))) else []:
-        networks(settings.data, seed, settings.weights, settings.device)
+    if not (settings.resume and all(map(results.has, wanted))):
+        trained.ready(
+            [
+                partial(network, kind, settings.data, seed, settings.weights, settings.device)
+                for seed in seeds
+                for kind in ("pets", "own", "digits", "another seed")
+            ],
+            settings.jobs,
+        )
     cells.work(
         results,
         wanted,

@@ -7,7 +7,7 @@ weights of EfficientNet-Lite0 are rounded to half precision: its logits move by 
 from __future__ import annotations
 
 import argparse
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,15 @@ import pandas as pd
 import torch
 from PIL import Image
 
-import cnn
+import flips
 import lite0
 import photos
-import tables
+import trained
 from sets import NoDataError
 
 SIZES = {photos.CLOTHES: (4000, 600), photos.DIGITS: (3000, 300)}  # to train on, and to test on
 N_PHOTOS = 120
-QUALITY = 88  # of JPEG
+QUALITY = 85  # of JPEG
 
 
 def small(data: Path, out: Path) -> None:
@@ -44,11 +44,7 @@ def pets(data: Path, out: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rows.to_csv(out / photos.PETS, index=False)
     for name in rows["name"]:
-        save(photos.read(data / f"pets/images/{name}.jpg", cnn_side()), folder / f"{name}.jpg")
-
-
-def cnn_side() -> int:
-    return int(cnn.built.__kwdefaults__["side"])
+        save(photos.read(data / f"pets/images/{name}.jpg", trained.PETS_SIDE), folder / f"{name}.jpg")
 
 
 def save(picture: Any, path: Path) -> None:
@@ -72,3 +68,43 @@ def weights(out: Path) -> None:
     (out / lite0.WEIGHTS).parent.mkdir(parents=True, exist_ok=True)
     state = {name: value.half() if value.ndim > 1 else value for name, value in lite0.weights().items()}
     torch.save(state, out / lite0.WEIGHTS)
+
+
+def tables(data: Path, out: Path) -> None:
+    """As many rows of each table as are used."""
+    for known in flips.TABLES.values():
+        (out / known.file).parent.mkdir(parents=True, exist_ok=True)
+        flips.some(pd.read_csv(data / known.file)).to_csv(out / known.file, index=False)
+
+
+PARTS: dict[str, Callable[[Path, Path], None]] = {
+    "small": small,
+    "pets": pets,
+    "photos": sampled,
+    "tables": tables,
+    "weights": lambda data, out: weights(out),
+}
+
+
+def main(settings: argparse.Namespace) -> None:
+    wanted = [*SIZES, photos.PETS, photos.PHOTOS, *(known.file for known in flips.TABLES.values())]
+    try:
+        photos.check(settings.data, wanted)
+    except NoDataError as error:
+        raise SystemExit(f"pack: {error}") from None
+    for name in settings.parts:
+        PARTS[name](settings.data, settings.out)
+    sizes = {
+        folder.name: sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+        for folder in sorted(settings.out.iterdir())
+    }
+    told = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items())
+    print(f"{settings.out}: {sum(sizes.values()) / 1e6:.1f} MB ({told})")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, help="the folder to copy from")
+    parser.add_argument("--out", type=Path, required=True, help="the folder to write, outside the project")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    main(parser.parse_args())

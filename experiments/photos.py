@@ -1,7 +1,7 @@
 """Small pictures to learn from and to explain: clothes, digits, pets and photographs.
 
-All are arrays of 0 to 1, gray (n, side, side) or colored (n, side, side, 3). The folder of ``--data`` may be a pack (``pack.py``), which has
-fewer of them under the same names.
+All are arrays of 0 to 1, gray (n, side, side) or colored (n, side, side, 3). The folder of ``--data`` may be a
+pack (``pack.py``), which has fewer of them under the same names.
 """
 
 from __future__ import annotations

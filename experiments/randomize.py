@@ -1,8 +1,8 @@
 """Does a map change when layers of the network are re-initialised? (Adebayo et al. 2020, Figure 7)
 
-From the top down, each step kept (*cascade*), or each layer alone (*independent*), the target always the class that
-the network as it was predicts. On the pretrained EfficientNet-Lite0 with photographs, and on networks that were
-never trained with pictures made here: what stays the same there is a property of the method, not of learning.
+From the top down, each step kept (*cascade*), or each layer alone (*independent*), the target always the class
+that the network as it was predicts. On the pretrained EfficientNet-Lite0 with photographs, and on networks that
+were never trained with pictures made here: what stays the same there is a property of the method, not of learning.
 """
 
 from __future__ import annotations

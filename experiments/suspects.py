@@ -83,9 +83,7 @@ def load(data: Path, name: str, seed: int) -> Learned:
         return cnn.built(len(found.classes), found.train.shape[1], channels, seed=seed)
 
     turned = cnn.flipped if name == "pets" else None
-    return Learned(
-        found.train, found.train_y, given, wrong, found.test, found.test_y, built, how, augment=turned
-    )
+    return Learned(found.train, found.train_y, given, wrong, found.test, found.test_y, built, how, augment=turned)
 
 
 def dense(width: int, seed: int) -> nn.Sequential:

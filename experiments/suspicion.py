@@ -2,17 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
+from veridical.debug.influence import self_influence
 
+import cnn
+import suspects
+import trained
 from flips import precision
 
 FOLDS = 5
+OUTPUTS_ALONE = ("LIME", "KSHAP")  # methods for a model without gradients
+
+
+def models(pictures: bool, methods: Sequence[str]) -> dict[str, list[str]]:
+    """Models by name, and the methods that explain them."""
+    found = {"network": list(methods)}
+    return found if pictures else {**found, "regression": [m for m in methods if m in OUTPUTS_ALONE]}
+
+
+def model(learned: suspects.Learned, kind: str, name: str, seed: int, device: str, folder: Path) -> Any:
+    """The model that learned the labels as they are given: a network, or the logits of a regression."""
+    if kind == "regression":
+        return two_logits(suspects.regression(learned.X, learned.given))
+    return misled(learned, name, seed, device, folder)
+
+
+def misled(
+    learned: suspects.Learned, name: str, seed: int, device: str, folder: Path, kind: str = "misled"
+) -> Any:
+    """The network that learned the wrong labels, or ("right") the right ones, from the same first weights."""
+    labels = learned.y if kind == "right" else learned.given
+
+    def train(_: Any) -> Any:
+        return learned.fitted(labels, seed, device)
+
+    called = f"labels-{name}-{len(learned.X)}-{kind}-{seed}"
+    return trained.kept(folder, called, learned.built(seed), train, device)
+
+
+def two_logits(regression: Any) -> Callable[[Any], Any]:
+    """A function from rows to two logits, that of class 0 being none."""
+
+    def logits(X: Any) -> Any:
+        margins = regression.decision_function(np.asarray(X, float))
+        return np.column_stack([np.zeros(len(margins)), margins])
+
+    return logits
+
+
+def of_model(learned: suspects.Learned, kind: str, seed: int, device: str) -> tuple[dict[str, Any], float]:
+    """Scores that need no explanation, and how often the model is right on test rows with right labels."""
+    rng = np.random.default_rng([81, seed])
+    scores: dict[str, Any] = {"random": rng.random(len(learned.X))}
+    if kind == "regression":
+        fitted = suspects.regression(learned.X, learned.given)
+        scores["training loss"] = losses(two_logits(fitted)(learned.X), learned.given)
+        scores["self-influence"] = self_influence(fitted.predict_proba, learned.X, learned.given)
+
+        def fit(rows: Any) -> Any:
+            return two_logits(suspects.regression(learned.X[rows], learned.given[rows]))
+
+        accuracy = float(fitted.score(learned.test, learned.test_y))
+    else:
+        kept = learned.checkpoints(seed, device)
+        scores["training loss"] = losses(learned.logits(kept[-1], learned.X), learned.given)
+        scores["TracIn"] = tracin(kept, learned)
+
+        def fit(rows: Any) -> Any:
+            module = learned.fitted(learned.given, seed, device, rows=rows)
+            return lambda X: learned.logits(module, X)
+
+        accuracy = cnn.accuracy(kept[-1], learned.inputs(learned.test), learned.test_y)
+    scores["out-of-fold loss"] = out_of_fold(fit, learned.X, learned.given, seed)
+    return scores, accuracy
 
 
 def losses(logits: Any, labels: Any) -> Any:
@@ -22,11 +90,11 @@ def losses(logits: Any, labels: Any) -> Any:
     return log_sums - shifted[np.arange(len(labels)), labels]
 
 
-def out_of_fold(fit: Callable[[Any, Any], Callable[[Any], Any]], X: Any, labels: Any, seed: int) -> Any:
-    """The loss of each row under a model that was trained without its fold; ``fit`` gives a function to logits."""
+def out_of_fold(fit: Callable[[Any], Callable[[Any], Any]], X: Any, labels: Any, seed: int) -> Any:
+    """The loss of each row under a model that learned from the rows of other folds, as ``fit`` gives it."""
     found = np.empty(len(labels))
     for rest, fold in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(labels, labels):
-        found[fold] = losses(fit(X[rest], labels[rest])(X[fold]), labels[fold])
+        found[fold] = losses(fit(rest)(X[fold]), labels[fold])
     return found
 
 

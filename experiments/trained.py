@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from joblib import Parallel, delayed
 
 import cnn
 import photos
@@ -74,6 +75,16 @@ def check_folder(folder: Path) -> None:
     """Weights are not for the project."""
     if folder.resolve().is_relative_to(Path(__file__).resolve().parents[1]):
         raise SystemExit(f"{folder} lies inside the project, where weights are not wanted: name another --weights")
+
+
+def ready(tasks: Sequence[Callable[[], Any]], jobs: int) -> None:
+    """Train what is wanted before it is asked for, several at a time."""
+    Parallel(n_jobs=jobs)(delayed(_alone)(task) for task in tasks)
+
+
+def _alone(task: Callable[[], Any]) -> None:
+    torch.set_num_threads(1)
+    task()
 
 
 def seeds_of(given: Sequence[int], full: bool) -> list[int]:
