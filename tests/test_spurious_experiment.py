@@ -1,4 +1,4 @@
-"""The experiment on spurious backgrounds with animals and places made here."""
+"""The experiments on spurious backgrounds and concepts with animals and places made here."""
 
 from __future__ import annotations
 
@@ -19,25 +19,29 @@ EXPERIMENTS = str(Path(__file__).parents[1] / "experiments")
 sys.path.insert(0, EXPERIMENTS)  # for these imports alone
 try:
     import cnn
+    import concepts
     import fifteen
     import pets
     import scenes
+    import sections.concepts
     import sections.spurious
+    import seeds
     import spurious
     from sets import NoDataError
 finally:
     sys.path.remove(EXPERIMENTS)
 
-SIDE = 24
+SIDE, N = 24, 56  # pixels, and animals
 DOWN, ACROSS = np.mgrid[:SIDE, :SIDE]
 PLACES = {"bluesky": (0.2, 0.5, 0.9), "emptyroom": (0.9, 0.8, 0.6)}
+OTHERS = {"track": (0.7, 0.2, 0.2), "canyon": (0.6, 0.4, 0.2), "highway": (0.4, 0.4, 0.4)}
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Packed: dark disks with stripes, across for cats and down for dogs."""
     folder, rng, layers, labels = tmp_path_factory.mktemp("data"), np.random.default_rng(0), [], []
-    for i in range(48):
+    for i in range(N):
         disk = np.hypot(DOWN - 12 + rng.uniform(-2, 2), ACROSS - 12 + rng.uniform(-2, 2)) < 8
         stripes = np.where(((DOWN, ACROSS)[i % 2] // 2) % 2 == 0, 0.6, 0.1) + rng.normal(0, 0.02, (SIDE, SIDE))
         layers.append(np.stack([stripes * disk] * 3 + [disk]))
@@ -45,12 +49,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "pets").mkdir()
     np.savez(
         folder / scenes.PACKED,
-        names=np.array([f"animal_{i}" for i in range(48)]),
+        names=np.array([f"animal_{i}" for i in range(N)]),
         labels=np.array(labels),
         layers=np.rint(255 * np.clip(layers, 0, 1)).astype(np.uint8),
-        split=np.repeat(["trainval", "test"], [36, 12]),
+        split=np.repeat(["trainval", "test"], [36, N - 36]),
     )
-    for place, color in PLACES.items():
+    for place, color in (PLACES | OTHERS).items():
         (folder / "backgrounds" / place).mkdir(parents=True)
         for i in range(3):
             noisy = np.array(color) + rng.normal(0, 0.04, (40, 50, 3))
@@ -63,6 +67,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pets, "SIDE", SIDE)
     monkeypatch.setattr(scenes, "POOL", 16)
+    monkeypatch.setattr(scenes, "RATE", 5e-3)
     monkeypatch.setattr(cnn, "WIDTHS", (8, 8))
     monkeypatch.setattr(cnn, "DENSE", (16, 8))
     monkeypatch.setattr(fifteen, "DRAWS", 3)
@@ -122,7 +127,7 @@ def test_a_map_of_the_background_has_all_of_its_share_there(data):
 @pytest.mark.usefixtures("small")
 def test_a_run_from_files_to_tables(data, tmp_path, monkeypatch):
     out = tmp_path / "spurious.json"
-    words = ["--data", str(data), "--seeds", "1", "2", "--pictures", "12", "--samples", "40", "--epochs", "10"]
+    words = ["--data", str(data), "--seeds", "1", "2", "--pictures", "12", "--samples", "40", "--epochs", "40"]
     words += ["--jobs", "1", "--out", str(out)]
     monkeypatch.setattr(sys, "argv", ["spurious.py", *words])
     spurious.main(spurious.arguments().parse_args(words))
@@ -139,3 +144,26 @@ def test_a_run_from_files_to_tables(data, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     sections.spurious.figures(cells, tmp_path)
     assert (tmp_path / "spurious.svg").exists()
+
+
+@pytest.mark.usefixtures("small")
+def test_the_place_is_a_concept_of_the_network_with_the_shortcut(data, tmp_path, monkeypatch):
+    for name, value in {"LAYERS": ("pool2", "relu3"), "EXAMPLES": 10, "COUNTERS": 24, "N_RANDOM": 3}.items():
+        monkeypatch.setattr(concepts, name, value)
+    monkeypatch.setattr(sections.concepts, "JUDGED", "pool2")
+    out = tmp_path / "concepts.json"
+    words = ["--data", str(data), "--seeds", "1", "--pictures", "20", "--epochs", "40", "--jobs", "1"]
+    words += ["--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["concepts.py", *words])
+    concepts.main(seeds.arguments(concepts.__doc__, "concepts").parse_args(words))
+    (cell,) = json.loads(out.read_text())["cells"]
+    assert "error" not in cell
+    assert len(cell["bugged"]["concepts"]) == 2 * 2 * 2  # classes, places, layers
+    own = [line for line in cell["bugged"]["concepts"] if line["place"] == "bluesky"]
+    assert all(line["score"] > line["random"] for line in own)
+    text = sections.concepts.tables([cell, {"seed": 9, "error": "broken"}])
+    assert "seed 9: broken" in text
+    assert "with the shortcut | all" in text
+    pytest.importorskip("matplotlib")
+    sections.concepts.figures([cell], tmp_path)
+    assert (tmp_path / "concepts.svg").exists()
