@@ -19,7 +19,9 @@ NULLS = ("constant", "noise", "shuffled", "another")
 BRIGHT = 0.99  # the quantile of sizes that is shown as the brightest
 SIGMA, REACH = 1.5, 5  # of the Gaussian window of SSIM
 STEADY = (0.01**2, 0.03**2)  # of SSIM, for values of 0 to 1
+BLIND = ("constant", "noise", "shuffled")  # null rows that do not even know the network
 RESAMPLES = 1000
+NOTHING = 1e-6  # between the null rows and the method itself: nothing can be told
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +54,20 @@ def shown(maps: Any) -> Shown:
 
 
 def gray(plane: Any) -> Any:
-    """Planes (n, side, side) as they are looked at: from the least to the brightest, 0 to 1."""
+    """Planes (n, side, side) as they are looked at: from the least to the brightest, 0 to 1; 0.5 if it is flat."""
     low = plane.amin((1, 2), keepdim=True)
-    high = torch.quantile(plane.flatten(1), BRIGHT, dim=1)[:, None, None]
-    return ((plane - low) / _some(high - low)).clamp(0, 1)
+    return torch.where(plane.amax((1, 2), keepdim=True) > low, _bright(plane - low), 0.5)
+
+
+def _bright(sizes: Any) -> Any:
+    """Sizes (n, side, side) in units of nearly the largest, at most 1."""
+    high = torch.quantile(sizes.flatten(1), BRIGHT, dim=1)[:, None, None]
+    high = torch.where(high > 0, high, sizes.amax((1, 2), keepdim=True))
+    return (sizes / _some(high)).clamp(0, 1)
 
 
 def _diverging(plane: Any) -> Any:
-    high = torch.quantile(plane.abs().flatten(1), BRIGHT, dim=1)[:, None, None]
-    return ((plane / _some(high)).clamp(-1, 1) + 1) / 2
+    return (_bright(plane.abs()) * plane.sign() + 1) / 2
 
 
 def _some(scale: Any) -> Any:
@@ -123,18 +130,16 @@ def summed(values: Any) -> dict[str, float]:
     return {"mean": float(values.mean()), "sem": float(values.std(ddof=1) / np.sqrt(len(values)))}
 
 
-def calibrated(observed: Any, null: Any, again: Any, seed: int) -> dict[str, float]:
-    """0: as alike as the map of another picture; 1: as alike as the method is to itself. With a 95 % interval."""
-    observed, null, again = (np.asarray(values, float) for values in (observed, null, again))
-
-    def of(rows: Any) -> Any:
-        low, high = null[rows].mean(-1), again[rows].mean(-1)
-        return (observed[rows].mean(-1) - low) / (high - low)
-
-    every = np.arange(len(observed))
-    drawn = of(np.random.default_rng(seed).integers(0, len(observed), (RESAMPLES, len(observed))))
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return {"value": float(of(every)), "low": float(low), "high": float(high)}
+def calibrated(observed: Any, nulls: Sequence[Any], again: Any, seed: int) -> dict[str, float]:
+    """Ours, with a 95 % interval: 0 as like as the best of maps that know nothing, 1 as the method is to itself."""
+    rng, n = np.random.default_rng(seed), len(observed)
+    rows = np.concatenate([np.arange(n)[None], rng.integers(0, n, (RESAMPLES, n))])
+    low = np.max([np.asarray(values)[rows].mean(1) for values in nulls], axis=0)
+    reach = np.asarray(again)[rows].mean(1) - low
+    found = (np.asarray(observed)[rows].mean(1) - low) / np.where(np.abs(reach) > NOTHING, reach, np.nan)
+    value, drawn = found[0], found[1:][~np.isnan(found[1:])]
+    low, high = np.quantile(drawn, [0.025, 0.975]) if len(drawn) else (np.nan, np.nan)
+    return {"value": float(value), "low": float(low), "high": float(high)}
 
 
 def judged(first: Shown, second: Shown, itself: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -144,5 +149,7 @@ def judged(first: Shown, second: Shown, itself: Mapping[str, Any], seed: int) ->
     for name, values in chance.items():
         found[name] = {m: summed(values[m]) for m in MEASURES}
         found[f"beyond {name}"] = {m: summed(observed[m] - values[m]) for m in MEASURES}
-    found["calibrated"] = {m: calibrated(observed[m], chance["another"][m], itself[m], seed) for m in MEASURES}
+    found["calibrated"] = {
+        m: calibrated(observed[m], [chance[null][m] for null in BLIND], itself[m], seed) for m in MEASURES
+    }
     return found
