@@ -377,6 +377,7 @@ def check_gradient_method(method: Any, network: Any, represent: Any, x: Any) -> 
     asked: list[int] = []
     module = network.module
     before = state_of(module)
+    vd.explain(network, represent, x, method=method)  # it may learn something of the network, once
     handle = module.register_forward_hook(lambda _module, inputs, _output: asked.append(len(inputs[0])))
     try:
         why = vd.explain(network, represent, x, method=method)
