@@ -14,7 +14,8 @@ import numpy as np
 from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats
 
-AT_ONCE = 2**22  # numbers of input that the module is asked about at once, about
+AT_ONCE = 2**20  # numbers of input that the module is asked about at once, about
+ON_GPU = 2**24
 CUDNN = Lock()
 
 Spans = Callable[[str], Sequence[tuple[int, int]]]
@@ -59,7 +60,7 @@ class Network:
         torch = require("torch", extra="torch")
         inputs, found = self.tensor(batch), []
         with torch.no_grad():
-            for piece in pieces(inputs, AT_ONCE):
+            for piece in pieces(inputs, ON_GPU if inputs.is_cuda else AT_ONCE):
                 found.append(_as_numbers(self._answered(self.ask(inputs[piece]))))
         return np.concatenate(found) if found else np.empty((0, 1))
 

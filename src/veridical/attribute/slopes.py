@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import checked
-from veridical.attribute.network import Network, gradients_on, pieces
+from veridical.attribute.network import ON_GPU, Network, gradients_on, pieces
 from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats, Ints
 
-AT_ONCE = 2**21  # numbers of input that are differentiated at once, about; on a GPU, more
-MORE = 2**24
+AT_ONCE = 2**19  # numbers of input that are differentiated at once, about: what fits the cache is quickest
 
 Read = Callable[[Any, Any], Any]  # outputs (m, k), and which input each row belongs to (m,), to values (m,)
 
@@ -65,7 +64,7 @@ class Slopes:
         (r, m), flat = points.shape[:2], points.reshape(-1, *points.shape[2:])
         owner = np.repeat(rows, m)
         values, slopes = np.empty(len(flat)), np.empty(flat.shape if wanted else (0,))
-        for piece in pieces(flat, MORE if self.inputs.is_cuda else AT_ONCE):
+        for piece in pieces(flat, ON_GPU if self.inputs.is_cuda else AT_ONCE):
             own = torch.as_tensor(owner[piece], device=self.inputs.device)
             self.counted.append(len(own))
             with gradients_on(self.network.module):
