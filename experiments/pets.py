@@ -57,18 +57,18 @@ def check(data: Path | None, breeds: Sequence[str]) -> None:
     ):
         if not path.exists():
             raise NoDataError(f"wanted {wanted}; looked for {path}, which is not there. Give another --data")
-    missing = set(breeds) - {row["breed"] for row in _index(data)}
+    missing = set(breeds) - {row["breed"] for row in index(data)}
     if missing:
         raise NoDataError(f"pets/index.csv has no {', '.join(sorted(missing))}: choose other --pairs")
 
 
 def cutouts(data: Path, breed: str, split: str) -> list[Cutout]:
     """All animals of a breed in a part of the set, "trainval" or "test"."""
-    rows = [row for row in _index(data) if (row["breed"], row["split"]) == (breed, split)]
-    return [_cutout(data, row) for row in rows if float(row["foreground_fraction"]) > LEAST]
+    rows = [row for row in index(data) if (row["breed"], row["split"]) == (breed, split)]
+    return [cutout(data, row) for row in rows if float(row["foreground_fraction"]) > LEAST]
 
 
-def _index(data: Path) -> list[dict[str, str]]:
+def index(data: Path) -> list[dict[str, str]]:
     with (data / "pets/index.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -77,7 +77,7 @@ def _photo(path: Path) -> Any:
     return np.asarray(Image.open(path).convert("RGB")) / 255.0
 
 
-def _cutout(data: Path, row: dict[str, str]) -> Cutout:
+def cutout(data: Path, row: dict[str, str]) -> Cutout:
     """A square in the middle of the animal, so large that the animal fills its share of it."""
     trimap = np.asarray(Image.open(data / f"pets/trimaps/{row['name']}.png"))
     picture = _photo(data / f"pets/images/{row['name']}.jpg")
@@ -106,6 +106,26 @@ def _cut(array: Any, edges: Sequence[tuple[int, int]], mode: Any) -> Any:
     return wide[top:bottom, left:right]
 
 
+def kinds(data: Path) -> list[str]:
+    """Of places that there are photographs of."""
+    return sorted(path.name for path in (data / "backgrounds").iterdir() if path.is_dir())
+
+
+def photographs(data: Path, kind: str, test: bool) -> list[Any]:
+    """Of a kind of places; every third is for testing, the others are for training."""
+    paths = sorted((data / "backgrounds" / kind).glob("*.jpg"))
+    return [_photo(path) for i, path in enumerate(paths) if (i % 3 == 1) == test]
+
+
+def piece(photos: Sequence[Any], rng: np.random.Generator) -> Any:
+    """A square of one of them, (side, side, 3), from either side."""
+    photo = photos[rng.integers(len(photos))]
+    size = int(min(photo.shape[:2]) * rng.uniform(0.5, 1.0))
+    top, left = (int(rng.integers(n - size + 1)) for n in photo.shape[:2])
+    found = resize(photo[top : top + size, left : left + size], (SIDE, SIDE), anti_aliasing=True)
+    return found[:, ::-1] if rng.random() < 0.5 else found
+
+
 @dataclass(frozen=True, eq=False)
 class Backgrounds:
     """Photographs to put behind: of snow, and of other places."""
@@ -115,22 +135,15 @@ class Backgrounds:
 
     @classmethod
     def read(cls, data: Path, test: bool) -> Backgrounds:
-        """Those for testing are other photographs than those for training: every third of each place."""
+        """Those for testing are other photographs than those for training."""
         found: dict[bool, list[Any]] = {True: [], False: []}
-        for folder in sorted(path for path in (data / "backgrounds").iterdir() if path.is_dir()):
-            for i, path in enumerate(sorted(folder.glob("*.jpg"))):
-                if (i % 3 == 1) == test:
-                    found[folder.name == SNOW].append(_photo(path))
+        for kind in kinds(data):
+            found[kind == SNOW] += photographs(data, kind, test)
         return cls(tuple(found[True]), tuple(found[False]))
 
     def draw(self, snow: bool, rng: np.random.Generator) -> Any:
         """A piece of one of them, (side, side, 3)."""
-        kind = self.snow if snow else self.other
-        photo = kind[rng.integers(len(kind))]
-        size = int(min(photo.shape[:2]) * rng.uniform(0.5, 1.0))
-        top, left = (int(rng.integers(n - size + 1)) for n in photo.shape[:2])
-        piece = resize(photo[top : top + size, left : left + size], (SIDE, SIDE), anti_aliasing=True)
-        return piece[:, ::-1] if rng.random() < 0.5 else piece
+        return piece(self.snow if snow else self.other, rng)
 
 
 def scene(animal: Cutout, behind: Any, snow: bool, flip: bool = False) -> Scene:

@@ -37,6 +37,9 @@ FRONT = {"__init__", "__main__"}  # may import anything, and nothing may import 
 DOORS = {
     ("records", "Verdict.to_frame", "frames"),
     ("records", "Verdict.save", "serialize"),
+    ("records", "Verdict.plot", "render"),
+    ("records", "Verdict.__repr__", "render"),
+    ("records", "Verdict._repr_html_", "render"),
     ("records", "Explanation.to_frame", "frames"),
     ("records", "Explanation.save", "serialize"),
     ("records", "Explanation.plot", "render"),
@@ -61,7 +64,13 @@ DOORS = {
     ("evaluate", "Report.plot", "render"),
     ("evaluate", "Report.__repr__", "render"),
     ("evaluate", "Report._repr_html_", "render"),
+    ("debug", "Audit.to_frame", "frames"),
+    ("debug", "Audit.save", "serialize"),
+    ("debug", "Audit.plot", "render"),
+    ("debug", "Audit.__repr__", "render"),
+    ("debug", "Audit._repr_html_", "render"),
     ("serialize", "_write_page", "render"),
+    ("serialize", "_write_tests", "render"),
 }
 OPTIONAL = (
     "matplotlib", "pyarrow", "torch", "rich", "typer", "IPython", "lime", "skimage", "PIL", "librosa", "soundfile",

@@ -17,10 +17,11 @@ from scipy.sparse import csr_matrix
 
 import explanations as made
 import veridical as vd
+from veridical.packing.explanations import Pool
 from veridical.records import Explanation, Explanations, Part
 from veridical.scale import store
 from veridical.scale.store import Held, Stored
-from veridical.serialize import ROWS, _Pool
+from veridical.serialize import ROWS
 from veridical.summarize.records import Pick
 from veridical.summarize.table import table_of
 
@@ -338,7 +339,7 @@ def test_a_file_is_read_a_little_at_a_time(tmp_path: Path, monkeypatch: pytest.M
     base = [replace(e, view=text) for e in explained(rng.normal(size=(64, 10)))]
     path = tmp_path / "many.parquet"
     Explanations(tuple(base * (6 * ROWS // 64))).save(path)
-    monkeypatch.setattr(_Pool, "explanation", None)
+    monkeypatch.setattr(Pool, "assembled", None)
     monkeypatch.setattr(Explanation, "__init__", None)
     held, asked, own = list[int](), set[str](), store.columns_of
 

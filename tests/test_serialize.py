@@ -174,7 +174,7 @@ def test_json_is_strict_and_says_what_it_is(tmp_path: Path) -> None:
     for case in CASES:
         save(case(), tmp_path / "e.json")
         document = json.loads((tmp_path / "e.json").read_text(), parse_constant=refuse)
-        assert (document["veridical"], document["schema"]) == ("explanation", 2)
+        assert (document["veridical"], document["schema"]) == ("explanation", 3)
         assert isinstance(document["version"], str)
     save(made.mushroom(), tmp_path / "e.json")
     item = json.loads((tmp_path / "e.json").read_text())["items"][0]
@@ -204,8 +204,8 @@ def test_suffixes(tmp_path: Path) -> None:
         save(made.mushroom(), tmp_path / "e.csv")
     with pytest.raises(InputError, match=r"explanations as 'e.png': .*\.html$"):
         save(made.many(3), tmp_path / "e.png")
-    with pytest.raises(InputError, match=r"\.json$"):
-        save(made.mushroom().verdict, tmp_path / "v.parquet")
+    with pytest.raises(InputError, match=r"verdict as 'v.xml': .*\.json, \.parquet"):
+        save(made.mushroom().verdict, tmp_path / "v.xml")
     with pytest.raises(InputError, match=r"\.json, \.parquet"):
         load(tmp_path / "e.html")
     with pytest.raises(InputError, match="no folder"):
@@ -277,7 +277,7 @@ def test_flipped_bits_in_parquet_never_pass_as_something_else(tmp_path: Path) ->
     ("change", "words"),
     [
         ({"veridical": "table"}, "not written by veridical"),
-        ({"schema": 3, "version": "9.9"}, r"schema 3, written by veridical 9\.9.*upgrade"),
+        ({"schema": 4, "version": "9.9"}, r"schema 4, written by veridical 9\.9.*upgrade"),
         ({"schema": "x"}, "damaged"),
         ({"items": []}, "damaged"),
         ({"items": None}, "damaged"),
@@ -321,10 +321,10 @@ def test_foreign_files(tmp_path: Path) -> None:
 
 
 def test_newer_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.serialize.SCHEMA", 3)
+    monkeypatch.setattr("veridical.serialize.SCHEMA", 4)
     save(made.mushroom(), tmp_path / "e.parquet")
-    monkeypatch.setattr("veridical.serialize.SCHEMA", 2)
-    with pytest.raises(InputError, match=r"schema 3.*upgrade"):
+    monkeypatch.setattr("veridical.serialize.SCHEMA", 3)
+    with pytest.raises(InputError, match=r"schema 4.*upgrade"):
         load(tmp_path / "e.parquet")
 
 
@@ -366,5 +366,6 @@ def test_frame_is_quick() -> None:
 
 
 def test_verdict_frame() -> None:
-    line = verdict_frame(Verdict(False, 0.25, 0.5, "no")).to_dict("records")
-    assert line == [{"passed": False, "observed": 0.25, "expected": 0.5, "sentence": "no"}]
+    (line,) = verdict_frame(Verdict(False, 0.25, 0.5, "no")).to_dict("records")
+    known = {"passed": False, "observed": 0.25, "expected": 0.5, "sentence": "no"}
+    assert {key: line[key] for key in known} == known

@@ -215,7 +215,7 @@ def test_objects_are_not_saved(tmp_path: Path) -> None:
 
 
 def test_a_bomb_does_not_unfold(tmp_path: Path) -> None:
-    from veridical.packing import unpack_view
+    from veridical.packing.values import unpack_view
 
     bomb = base64.b64encode(zlib.compress(bytes(50_000_000))).decode()
     tracemalloc.start()

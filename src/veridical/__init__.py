@@ -1,6 +1,17 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import debug, evaluate, explain, explain_many, group, pick, pick_at_random, pick_for_two, rerun
+from veridical.api import (
+    audit,
+    debug,
+    evaluate,
+    explain,
+    explain_many,
+    group,
+    pick,
+    pick_at_random,
+    pick_for_two,
+    rerun,
+)
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
@@ -18,6 +29,8 @@ from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
+from veridical.debug.audit import Audit, Result
+from veridical.debug.concepts import Concept, tcav
 from veridical.debug.records import Subject
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
 from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
@@ -46,11 +59,13 @@ from veridical.summarize.records import Grouping, Membership, Pick, Region
 
 __all__ = [
     "Around",
+    "Audit",
     "Bands",
     "Blur",
     "ChangePoints",
     "ClusterThenExplain",
     "Comparison",
+    "Concept",
     "Concepts",
     "Constant",
     "Continuous",
@@ -112,6 +127,7 @@ __all__ = [
     "RandomParts",
     "Region",
     "Report",
+    "Result",
     "Rows",
     "Score",
     "Sentences",
@@ -133,6 +149,7 @@ __all__ = [
     "Windows",
     "Words",
     "__version__",
+    "audit",
     "debug",
     "evaluate",
     "explain",
@@ -146,4 +163,5 @@ __all__ = [
     "pick_at_random",
     "pick_for_two",
     "rerun",
+    "tcav",
 ]

@@ -1,4 +1,7 @@
-"""``python -m veridical``: explain real predictions, print them, and write a report."""
+"""``python -m veridical``: explain real predictions, print them, and write a report.
+
+``python -m veridical audit module:subject`` checks a model of yours instead.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 import veridical as vd
+from veridical import cli
 from veridical.errors import require
 from veridical.records import Floats
 from veridical.render.html import Shown, page
@@ -138,4 +142,6 @@ def main(path: str = "report.html") -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["audit"]:
+        sys.exit(cli.main(sys.argv[1:]))
     main(*sys.argv[1:2])

@@ -13,6 +13,7 @@ from veridical.attribute.given import answered, checked_model, checked_represent
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
+from veridical.debug.audit import Audit, Checking, audited, checks_of, counted, methods_of, results
 from veridical.debug.records import Check, Subject, Train
 from veridical.debug.run import run
 from veridical.errors import InputError, check_whole
@@ -252,6 +253,50 @@ def debug(
     """
     subject = Subject(predict, represent, X, y, train, training, region, shifted, target, classes)
     return run(check, _method(method), subject, rng)
+
+
+def audit(
+    predict: Predict | Subject,
+    represent: Representer | None = None,
+    X: Any = None,
+    *,
+    y: Any = None,
+    train: Train | None = None,
+    training: tuple[Any, Any] | None = None,
+    region: Any = None,
+    shifted: Any = None,
+    methods: Any = None,
+    checks: Sequence[str | Check] | None = None,
+    target: Any = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    track: Track | None = None,
+) -> Audit:
+    """Run all checks of ``debug`` that apply to a model and its data, before it is shipped.
+
+    ``vd.audit(subject)`` takes a ``vd.Subject``; without one, the arguments are those of ``vd.Subject``. The more
+    is given, the more can be checked; a check that does not apply says what it needs. ``methods`` are those whose
+    explanations are checked: by default ``vd.Lime()``, and two that need gradients for a network. Each verdict is
+    the one that ``vd.debug`` gives with the same ``rng``. ``exit_code`` is 0 if all passed, 1 if a check failed,
+    2 if nothing could be checked; ``save`` writes .html, .json, .xml (JUnit), .csv and more.
+
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import veridical as vd
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = LogisticRegression(max_iter=10_000).fit(X, y)
+    >>> found = vd.audit(model.predict_proba, vd.Rows(X), X, y=y, checks=["randomize"])
+    >>> found.sentence
+    'The check passed.'
+    """
+    given = (represent, X, y, train, training, region, shifted, target, classes)
+    subject = predict if isinstance(predict, Subject) else Subject(predict, *given)  # type: ignore[arg-type]
+    if subject is predict and any(each is not None for each in given):
+        raise InputError("a vd.Subject says it all: besides it, give methods, checks and rng at most")
+    found = {name: _method(method) for name, method in methods_of(methods, subject).items()}
+    entropy: Any = seed_of(rng).entropy
+    plan = Checking(counted(subject), found, checks_of(checks), int(entropy))
+    return audited(plan, list((track or progress)(results(plan), total=len(plan))))
 
 
 def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:

@@ -8,9 +8,10 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
+from veridical.debug.audit import Audit
 from veridical.evaluate.records import Report
-from veridical.packing import judgment
-from veridical.records import Explanation, Verdict
+from veridical.packing.explanations import judgment
+from veridical.records import Explanation, Measured, Verdict
 from veridical.summarize.records import Grouping, Pick
 
 
@@ -38,9 +39,45 @@ def frame(items: Sequence[Explanation]) -> pd.DataFrame:
     )
 
 
-def verdict_frame(verdict: Verdict) -> pd.DataFrame:
-    """The verdict as one line."""
-    return pd.DataFrame([judgment(verdict)])
+def verdict_frame(v: Verdict) -> pd.DataFrame:
+    """What the verdict rests on, and below it a line a measure; null rows are columns."""
+    lines = [Measured("", v.observed, *v.interval, 0, v.nulls), *v.measures]
+    nulls = dict.fromkeys(chain.from_iterable(line.nulls for line in lines))
+    n, known = len(lines), judgment(v)
+    return pd.DataFrame(
+        {
+            "passed": [known["passed"]] * n,
+            "observed": np.array([line.value for line in lines], dtype=float),
+            "expected": [known["expected"]] * n,
+            "sentence": _texts([v.sentence] * n),
+            "check": _texts([v.check] * n),
+            "method": _texts([v.method] * n),
+            "measure": _texts(line.name for line in lines),
+            **{key: np.array([getattr(line, key) for line in lines], dtype=float) for key in ("low", "high")},
+            "n": np.array([line.n for line in lines], dtype=np.int64),
+            **{f"null: {each}": [float(line.nulls.get(each, np.nan)) for line in lines] for each in nulls},
+        }
+    )
+
+
+def audit_frame(a: Audit) -> pd.DataFrame:
+    """One line a check and method."""
+    found = [r.verdict for r in a.results]
+    blank = Verdict(False, np.nan, np.nan, "")
+    known = [blank if v is None else v for v in found]
+    return pd.DataFrame(
+        {
+            "check": _texts(r.check for r in a.results),
+            "method": _texts(r.method for r in a.results),
+            "outcome": _texts(r.outcome for r in a.results),
+            **{key: np.array([getattr(v, key) for v in known], dtype=float) for key in ("observed", "expected")},
+            "low": np.array([v.interval[0] for v in known], dtype=float),
+            "high": np.array([v.interval[1] for v in known], dtype=float),
+            "sentence": _texts(v.sentence for v in known),
+            "reason": _texts(r.reason for r in a.results),
+            "seconds": np.array([r.seconds for r in a.results], dtype=float),
+        }
+    )
 
 
 def grouping_frame(g: Grouping) -> pd.DataFrame:

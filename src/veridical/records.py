@@ -336,6 +336,21 @@ class Verdict(Record):
 
         save(self, path)
 
+    def plot(self, ax: Any = None) -> Any:
+        from veridical.render.outcomes import measures
+
+        return measures(self, ax)
+
+    def __repr__(self) -> str:
+        from veridical.render.verdicts import verdict_picture
+
+        return verdict_picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import fragment
+
+        return fragment(self)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation(Record):

@@ -8,43 +8,44 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
+from veridical.debug.audit import Audit
 from veridical.errors import InputError, require
 from veridical.evaluate.records import Report
-from veridical.frames import report_frame
-from veridical.packing import (
-    STRICT,
-    encode,
-    finite,
-    judgment,
-    pack,
-    pack_pick,
-    pack_report,
-    pack_view,
-    unpack,
-    unpack_pick,
-    unpack_report,
-    unpack_view,
+from veridical.packing.audits import pack_audit, unpack_audit
+from veridical.packing.explanations import (
+    ARRAYS,
+    NUMBERS,
+    TEXTS,
+    Pool,
+    facts,
+    pack_explanation,
+    pack_findings,
+    pack_verdict,
 )
-from veridical.records import VERSION, Explanation, Explanations, Part, Verdict, View
+from veridical.packing.picks import pack_pick, unpack_pick
+from veridical.packing.reports import pack_report, unpack_report
+from veridical.packing.values import STRICT, encode, pack_view
+from veridical.records import VERSION, Explanation, Explanations, Verdict
 from veridical.summarize.records import Grouping, Pick
 
-Loaded: TypeAlias = Explanation | Explanations | Verdict | Pick | Report
+Framed: TypeAlias = Verdict | Report | Audit
+Loaded: TypeAlias = Explanation | Explanations | Pick | Framed
 Saved: TypeAlias = Loaded | Grouping
 Reader: TypeAlias = Callable[[Any], Loaded]
 Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
-SCHEMA = 2  # 2 added the view; raised when an older version could not read the file the same way
+SCHEMA = 3  # 2 added views, 3 maps and what checks find; raised when an older version would read less
 ROWS = 4096  # explanations a Parquet row group
+UNSEEN = ("view", "map", "findings")  # columns that an older file may not have, each JSON or nothing
 KINDS: dict[type, str] = {
     Explanation: "explanation",
     Explanations: "explanations",
@@ -52,36 +53,50 @@ KINDS: dict[type, str] = {
     Pick: "pick",
     Grouping: "grouping",
     Report: "report",
+    Audit: "audit",
 }
-NUMBERS = ("intercept", "prediction", "local_prediction", "fidelity", "effective_size", "top_probability")
-TEXTS = {"names": "name", "columns": "column", "relations": "relation"}  # of the parts
-ARRAYS = ("weights", "low", "high")  # lists of numbers, one entry a part
+PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
+    Explanation: pack_explanation,
+    Verdict: pack_verdict,
+    Pick: pack_pick,
+    Report: pack_report,
+    Audit: pack_audit,
+}
 
 
 def save(record: Saved, path: str | Path) -> None:
     """Write a record; the suffix says how. The file appears whole or not at all."""
-    target, kind, writers = Path(path), KINDS[type(record)], _writers(type(record))
-    write = writers.get(target.suffix.lower())
-    if write is None:
-        hint = "; to use it again, pickle it" if isinstance(record, Grouping) else ""
-        raise InputError(f"cannot save {kind} as {target.name!r}: the name must end in {', '.join(writers)}{hint}")
-    if not target.parent.is_dir():
-        raise InputError(f"cannot save {target.name!r}: there is no folder {str(target.parent)!r}; create it")
+    target, write = Path(path), writer_of(type(record), path)
     with _replacing(target) as stream:
         write(record, stream)
+
+
+def writer_of(kind: type, path: str | Path) -> Callable[[Any, BinaryIO], None]:
+    """How a record of this type is written there, if it can be."""
+    target, writers = Path(path), _writers(kind)
+    write = writers.get(target.suffix.lower())
+    if write is None:
+        hint = "; to use it again, pickle it" if kind is Grouping else ""
+        known = ", ".join(writers)
+        raise InputError(f"cannot save {KINDS[kind]} as {target.name!r}: the name must end in {known}{hint}")
+    if not target.parent.is_dir():
+        raise InputError(f"cannot save {target.name!r}: there is no folder {str(target.parent)!r}; create it")
+    return write
 
 
 def _writers(kind: type) -> Writers:
     """How records of a type are written, by suffix."""
     figures: Writers = {f".{form}": partial(_write_figure, form) for form in ("png", "svg", "pdf")}
-    many: Writers = {".json": _write_json, ".parquet": _write_parquet, ".html": _write_page}
+    many: Writers = {".json": write_json, ".parquet": _write_parquet, ".html": _write_page}
+    framed = many | {".parquet": _write_frame, ".csv": _write_lines} | figures
     kinds: dict[type, Writers] = {
-        Verdict: {".json": _write_json},
+        Verdict: framed,
+        Audit: framed | {".xml": _write_tests},
         Explanations: many,
         Explanation: many | figures,
-        Pick: {".json": _write_json, ".html": _write_page},
+        Pick: {".json": write_json, ".html": _write_page},
         Grouping: {".html": _write_page},
-        Report: many | {".parquet": _write_frame, ".csv": _write_lines} | figures,
+        Report: framed,
     }
     return kinds[kind]
 
@@ -109,13 +124,19 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
 
 
-def _write_page(record: Explanation | Explanations | Pick | Grouping | Report, stream: BinaryIO) -> None:
+def _write_page(record: Saved, stream: BinaryIO) -> None:
     from veridical.render.html import page
 
     stream.write(page(KINDS[type(record)].capitalize(), [("", record)]).encode())
 
 
-def _write_figure(form: str, record: Explanation | Report, stream: BinaryIO) -> None:
+def _write_tests(record: Audit, stream: BinaryIO) -> None:
+    from veridical.render.junit import junit
+
+    stream.write(junit(record))
+
+
+def _write_figure(form: str, record: Explanation | Framed, stream: BinaryIO) -> None:
     pyplot = require("matplotlib.pyplot", extra="plot")
     figure: Any = record.plot().figure
     try:
@@ -124,18 +145,19 @@ def _write_figure(form: str, record: Explanation | Report, stream: BinaryIO) -> 
         pyplot.close(figure)
 
 
-def _write_lines(record: Report, stream: BinaryIO) -> None:
+def _write_lines(record: Framed, stream: BinaryIO) -> None:
     """The frame, to be read by anything."""
     with _unicode():
-        stream.write(report_frame(record).to_csv(index=False).encode())
+        stream.write(record.to_frame().to_csv(index=False).encode())
 
 
-def _write_frame(record: Report, stream: BinaryIO) -> None:
-    """The frame, to be read by anything; the whole report beside it, for ``load``."""
+def _write_frame(record: Framed, stream: BinaryIO) -> None:
+    """The frame, to be read by anything; the whole record beside it, for ``load``."""
     pa, pq = require("pyarrow", extra="parquet"), require("pyarrow.parquet", extra="parquet")
+    kind = type(record)
     with _unicode():
-        table = pa.Table.from_pandas(report_frame(record), preserve_index=False)
-        head = {**_head(record), "report": STRICT.encode(pack_report(record))}
+        table = pa.Table.from_pandas(record.to_frame(), preserve_index=False)
+        head = {**_head(record), KINDS[kind]: STRICT.encode(PACKERS[kind](record))}
         known = {**(table.schema.metadata or {}), **{key: str(value) for key, value in head.items()}}
         pq.write_table(table.replace_schema_metadata(known), stream)
 
@@ -176,125 +198,30 @@ def _record(kind: str, items: Sequence[Explanation]) -> Explanation | Explanatio
     return only
 
 
-def _facts(e: Explanation) -> dict[str, Any]:
-    """All but parts and recipe; the verdict's fields stand among the others."""
-    return {
-        "target": pack(e.target),
-        **{name: float(getattr(e, name)) for name in NUMBERS},
-        "n_calls": int(e.n_calls),
-        "top_k": int(e.top_k),
-        **judgment(e.verdict),
-        "unsettled": [list(group) for group in e.unsettled],
-        "notes": list(e.notes),
-        "path": list(e.path),
-    }
-
-
-class _Pool:
-    """Equal texts, parts and recipes of one file become one object."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, str] = {}
-        self._parts: dict[tuple[str, ...], Part] = {}
-        self._recipes: dict[str, Mapping[str, Any]] = {}
-
-    def text(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise TypeError(f"text was wanted, {value!r} came")
-        return self._texts.setdefault(value, value)
-
-    def texts(self, values: Sequence[Any]) -> tuple[str, ...]:
-        return tuple(self.text(v) for v in values)
-
-    def part(self, name: str, column: str, relation: str, value: str) -> Part:
-        key = (name, column, relation, value)
-        if key not in self._parts:
-            self._parts[key] = Part(*self.texts(key[:3]), unpack(json.loads(value)))  # type: ignore[call-arg]
-        return self._parts[key]
-
-    def recipe(self, text: str) -> Mapping[str, Any]:
-        if text not in self._recipes:
-            self._recipes[text] = MappingProxyType(unpack(json.loads(text)))
-        return self._recipes[text]
-
-    def verdict(self, body: Mapping[str, Any]) -> Verdict:
-        numbers = float(body["observed"]), float(body["expected"])
-        return Verdict(body["passed"] is True, *numbers, self.text(body["sentence"]))
-
-    def explanation(self, facts: Mapping[str, Any]) -> Explanation:
-        parts, weights, intervals = facts["parts"], facts["weights"], facts["intervals"]
-        if weights.shape != (len(parts),) or intervals.shape != (len(parts), 2):
-            raise ValueError(f"{len(parts)} parts, but {weights.size} weights")
-        return Explanation(
-            parts,
-            weights,
-            intervals,
-            **{name: float(facts[name]) for name in NUMBERS},
-            n_calls=int(facts["n_calls"]),
-            target=self.text(facts["target"]) if isinstance(facts["target"], str) else int(facts["target"]),
-            top_k=int(facts["top_k"]),
-            unsettled=tuple(self.texts(group) for group in facts["unsettled"]),
-            verdict=self.verdict(facts),
-            recipe=self.recipe(facts["recipe"]),
-            notes=self.texts(facts["notes"]),
-            path=self.texts(facts["path"]),
-            view=_view(facts.get("view")),
-        )
-
-
-def _view(packed: Any) -> View | None:
-    view = unpack_view(packed)
-    if not isinstance(view, View | None):
-        raise TypeError(f"a view was wanted, {type(view).__name__} came")
-    return view
-
-
-def _write_json(record: Loaded, stream: BinaryIO) -> None:
+def write_json(record: Loaded, stream: BinaryIO) -> None:
     """One line an item, so that a difference between two files can be read."""
     items = record.items if isinstance(record, Explanations) else (record,)
     stream.write(json.dumps(_head(record))[:-1].encode() + b', "items": [')
     for i, item in enumerate(items):
-        body = _body(item)
-        line = STRICT.encode({key: finite(value) for key, value in body.items()})
+        line = STRICT.encode(PACKERS[type(item)](item))
         stream.write((",\n" if i else "\n").encode() + line.encode())
     stream.write(b"\n]}\n")
-
-
-def _body(e: Explanation | Verdict | Pick | Report) -> dict[str, Any]:
-    if isinstance(e, Pick):
-        return pack_pick(e)
-    if isinstance(e, Report):
-        return pack_report(e)
-    if isinstance(e, Verdict):
-        return judgment(e)
-    arrays = (e.weights, e.intervals[:, 0], e.intervals[:, 1])
-    return {
-        **_facts(e),
-        **{key: [getattr(p, name) for p in e.parts] for key, name in TEXTS.items()},
-        "values": [pack(p.value) for p in e.parts],
-        **{key: [finite(v) for v in array.tolist()] for key, array in zip(ARRAYS, arrays, strict=True)},
-        "recipe": pack(e.recipe),
-        "view": pack_view(e.view),
-    }
 
 
 def _read_json(stream: BinaryIO, name: str) -> Loaded:
     with reading(name):
         document = json.loads(stream.read().decode())
-        kind, pool = _kind(document, name), _Pool()
-        alone: dict[str, Reader] = {"verdict": pool.verdict, "pick": unpack_pick, "report": unpack_report}
+        kind, pool = _kind(document, name), Pool()
+        alone = {"pick": unpack_pick, **_framed(pool)}
         if kind in alone:
             (body,) = document["items"]
             return alone[kind](body)
-        return _record(kind, [_from_body(body, pool) for body in document["items"]])
+        return _record(kind, [pool.explanation(body) for body in document["items"]])
 
 
-def _from_body(body: dict[str, Any], pool: _Pool) -> Explanation:
-    texts = zip(*(body[key] for key in TEXTS), map(json.dumps, body["values"]), strict=True)
-    weights, low, high = (np.array(body[key], dtype=np.float64) for key in ARRAYS)
-    numbers = {"weights": weights, "intervals": np.stack([low, high], axis=1)}
-    parts, recipe = tuple(pool.part(*entry) for entry in texts), json.dumps(body["recipe"])
-    return pool.explanation({**body, **numbers, "parts": parts, "recipe": recipe})
+def _framed(pool: Pool) -> dict[str, Reader]:
+    """Readers of records that a Parquet file holds whole, beside their frame."""
+    return {"verdict": pool.verdict, "report": unpack_report, "audit": unpack_audit}
 
 
 def _write_parquet(record: Explanation | Explanations, stream: BinaryIO) -> None:
@@ -315,7 +242,12 @@ def _schema(pa: Any) -> Any:
     types = {"target": text, "target_is_index": pa.bool_(), **dict.fromkeys(NUMBERS, number)}
     types |= {"n_calls": whole, "top_k": whole, "passed": pa.bool_(), "observed": number}
     types |= {"expected": number, "sentence": text, "unsettled": pa.list_(texts), "notes": texts}
-    types |= {"path": texts, "recipe": text, "view": text, **dict.fromkeys([*TEXTS, "values"], texts)}
+    types |= {
+        "path": texts,
+        "recipe": text,
+        **dict.fromkeys([*UNSEEN], text),
+        **dict.fromkeys([*TEXTS, "values"], texts),
+    }
     return pa.schema(list((types | dict.fromkeys(ARRAYS, pa.list_(number))).items()))
 
 
@@ -324,19 +256,25 @@ def _columns(items: Sequence[Explanation]) -> dict[str, Any]:
     offsets = np.cumsum([0, *(len(e.parts) for e in items)], dtype=np.int32)
     parts = list(chain.from_iterable(e.parts for e in items))
     intervals = np.concatenate([e.intervals for e in items])
-    rows = [_facts(e) for e in items]
+    rows = [facts(e) for e in items]
     return {
         **{key: [row[key] for row in rows] for key in rows[0]},
         "target": [str(row["target"]) for row in rows],
         "target_is_index": [isinstance(row["target"], int) for row in rows],
         "recipe": [encode(e.recipe) for e in items],
-        "view": [None if e.view is None else STRICT.encode(pack_view(e.view)) for e in items],
+        "view": [_text(pack_view(e.view)) for e in items],
+        "map": [_text(pack_view(e.map)) for e in items],
+        "findings": [_text(pack_findings(e.verdict)) for e in items],
         **{key: (offsets, [getattr(p, name) for p in parts]) for key, name in TEXTS.items()},
         "values": (offsets, [encode(p.value) for p in parts]),
         "weights": (offsets, np.concatenate([e.weights for e in items])),
         "low": (offsets, intervals[:, 0]),
         "high": (offsets, intervals[:, 1]),
     }
+
+
+def _text(packed: Any) -> str | None:
+    return None if packed is None else STRICT.encode(packed)
 
 
 def _array(column: Any, kind: Any, pa: Any) -> Any:
@@ -358,9 +296,10 @@ def _read_parquet(stream: BinaryIO, name: str) -> Loaded:
     parquet = require("pyarrow.parquet", extra="parquet")
     with reading(name):
         file = parquet.ParquetFile(stream, page_checksum_verification=True)
-        kind, pool, made = _kind(_parquet_head(file), name), _Pool(), list[Explanation]()
-        if kind == "report":
-            return unpack_report(json.loads(file.schema_arrow.metadata[b"report"]))
+        kind, pool, made = _kind(_parquet_head(file), name), Pool(), list[Explanation]()
+        framed = _framed(pool)
+        if kind in framed:
+            return framed[kind](json.loads(file.schema_arrow.metadata[kind.encode()]))
         for group in range(file.num_row_groups):
             made += _from_table(file.read_row_group(group), pool)
         return _record(kind, made)
@@ -387,7 +326,7 @@ def columns_of(path: Path, names: Sequence[str], n_rows: int) -> Iterator[Any]:
             yield from file.iter_batches(n_rows, row_groups=[group], columns=known)
 
 
-def _from_table(table: Any, pool: _Pool) -> Iterator[Explanation]:
+def _from_table(table: Any, pool: Pool) -> Iterator[Explanation]:
     lists = {key: table.column(key).combine_chunks() for key in (*TEXTS, "values", *ARRAYS)}
     offsets = lists["names"].offsets.to_numpy()
     if any(not np.array_equal(column.offsets.to_numpy(), offsets) for column in lists.values()):
@@ -400,7 +339,7 @@ def _from_table(table: Any, pool: _Pool) -> Iterator[Explanation]:
     rows = table.drop_columns([*lists]).to_pylist()
     for row, (start, stop) in zip(rows, pairwise(offsets.tolist()), strict=True):
         row["target"] = int(row["target"]) if row["target_is_index"] else row["target"]
-        row["view"] = json.loads(row.get("view") or "null")
+        row |= {key: json.loads(row.get(key) or "null") for key in UNSEEN}
         row["parts"] = tuple(parts[start:stop])
         row["weights"], row["intervals"] = weights[start:stop], intervals[start:stop]
-        yield pool.explanation(row)
+        yield pool.assembled(row)

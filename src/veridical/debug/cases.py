@@ -9,10 +9,11 @@ import numpy as np
 
 from veridical.attribute.ask import VALUE, Model
 from veridical.attribute.given import seed_of
+from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, explain_all
-from veridical.debug.records import MOST, Rng, Subject, rows_at
+from veridical.debug.records import DEAR, MOST, Rng, Subject, rows_at
 from veridical.masks import child_of, generator
-from veridical.records import Explanation, Floats, Ints, Method, Seed
+from veridical.records import Explanation, Floats, Instances, Ints, Method, Seed, Shareable
 
 OWN, AGAIN, CHOICE = 0, 1, 2  # what seeds are for: the explanations, those of another seed, which instances
 
@@ -32,6 +33,11 @@ class Cases:
     def X(self) -> Any:  # noqa: N802 - as users write it
         """The instances."""
         return rows_at(self.subject.X, self.rows)
+
+    @property
+    def inputs(self) -> Any:
+        """The instances as the model takes them."""
+        return self.subject.represent.each(self.X).inputs(0, len(self.rows))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -56,13 +62,20 @@ class Cases:
         return tuple(each for each in found if each is not None)
 
 
-def cases(method: Method, subject: Subject, rng: Rng, most: int = MOST) -> Cases:
+def cases(method: Method, subject: Subject, rng: Rng, most: int | None = None) -> Cases:
     """At most so many instances, drawn at random; each has the class that is predicted for it as target."""
     seed = seed_of(rng)
     instances = subject.represent.each(subject.X)
+    most = most or (MOST if is_cheap(method, instances) else DEAR)
     rows = np.sort(generator(seed, CHOICE).permutation(len(instances))[:most])
     outputs = subject.model(subject.represent.each(rows_at(subject.X, rows)).inputs(0, len(rows)))
     return Cases(method, subject, rows, outputs, targets_of(subject.target, outputs), seed)
+
+
+def is_cheap(method: Method, instances: Instances) -> bool:
+    """Whether many explanations cost little: all share their samples, or each is a gradient."""
+    shares = isinstance(method, Lime) and isinstance(instances.batch(0, 1)[0], Shareable)
+    return shares or hasattr(method, "maps")
 
 
 def targets_of(target: Any, outputs: Floats) -> tuple[Any, ...]:

@@ -15,7 +15,8 @@ from veridical.errors import InputError, NotApplicable
 from veridical.records import Ints, Method, Predict, Record, Representer, Verdict
 
 FEWEST = 10  # instances that a check can say anything of
-MOST = 50  # instances that a check explains, unless it says otherwise
+MOST = 50  # instances that a check explains, where each costs little
+DEAR = 20  # and where each has samples of its own
 
 Rng: TypeAlias = int | np.random.Generator
 Train: TypeAlias = Callable[[Any, Any, int], Predict]  # instances, answers and a seed to a new predict function

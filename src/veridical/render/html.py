@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from veridical.debug.audit import Audit
 from veridical.evaluate.records import Report
-from veridical.records import Explanation, Explanations
+from veridical.records import Explanation, Explanations, Verdict
 from veridical.render.canvas import letter
 from veridical.render.cards import belonging, groups
+from veridical.render.findings import audit, verdict
 from veridical.render.ledger import ledger
+from veridical.render.maps import heat_map
 from veridical.render.marks import Marks, keyed, marks_of
 from veridical.render.markup import NONE, escape, minus, tag
 from veridical.render.matrix import picked
-from veridical.render.style import PAGE_STYLE, REPORT_STYLE, STYLE, SUMMARY_STYLE, VIEW_STYLE
+from veridical.render.style import CHECK_STYLE, PAGE_STYLE, REPORT_STYLE, STYLE, SUMMARY_STYLE, VIEW_STYLE
 from veridical.render.tables import EFFECT, bar, facts, judgment, legend, notes, row, table, weights_table
 from veridical.render.views import drawing
 from veridical.render.words import (
@@ -35,7 +38,7 @@ from veridical.render.words import (
 )
 from veridical.summarize.records import Grouping, Membership, Pick
 
-Shown: TypeAlias = Explanation | Explanations | Grouping | Membership | Pick | Report
+Shown: TypeAlias = Explanation | Explanations | Grouping | Membership | Pick | Report | Verdict | Audit
 
 MOST_PARTS = 20  # drawn in one explanation
 MOST_NOTES = 6
@@ -69,8 +72,8 @@ def page(title: str, sections: Sequence[tuple[str, Shown]], lead: str = "") -> s
 
 def _style(inner: str) -> str:
     """The style of views, summaries and reports only where there is one."""
-    kinds = {"vd-view": VIEW_STYLE, "vd-summary": SUMMARY_STYLE, "vd-report": REPORT_STYLE}
-    return STYLE + "".join(style for kind, style in kinds.items() if f'class="{kind}"' in inner)
+    kinds = {"view": VIEW_STYLE, "summary": SUMMARY_STYLE, "report": REPORT_STYLE, "check": CHECK_STYLE}
+    return STYLE + "".join(style for kind, style in kinds.items() if f'<div class="vd-{kind}"' in inner)
 
 
 def _section(heading: str, shown: Shown) -> str:
@@ -86,6 +89,8 @@ def _drawn(shown: Shown) -> str:
         Membership: belonging,
         Pick: picked,
         Report: ledger,
+        Verdict: lambda found: verdict(found, _evidence),
+        Audit: lambda found: audit(found, _evidence),
     }
     return kinds[type(shown)](shown)
 
@@ -99,9 +104,13 @@ def _explanation(e: Explanation, most: int = MOST_PARTS, with_view: bool = True)
     chosen = ranked(e, most)
     seen = e.view if with_view else None
     marks = marks_of(e, most) if seen is not None else None
-    view = drawing(seen, marks) if seen is not None and marks is not None else ""
+    view = drawing(seen, marks) + heat_map(e) if seen is not None and marks is not None else ""
     chart = _chart(e, chosen, marks if keyed(seen) else None) + _facts(e) if chosen else ""
     return said + judgment(e.verdict) + view + chart + _notes(e, chosen)
+
+
+def _evidence(e: Explanation, with_view: bool) -> str:
+    return _explanation(e, MOST_LISTED, with_view)
 
 
 def _chart(e: Explanation, chosen: Sequence[int], marks: Marks | None) -> str:

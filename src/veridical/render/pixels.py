@@ -49,12 +49,17 @@ def heat() -> Bytes:
 
 def shrink(pixels: Bytes, h: int, w: int) -> Bytes:
     """Means over blocks, so that (h, w) are left."""
-    sums: npt.NDArray[np.float64] = pixels.astype(np.float64)
+    return np.asarray(means(pixels, h, w).round(), dtype=np.uint8)
+
+
+def means(values: npt.NDArray[Any], h: int, w: int) -> Floats:
+    """Means over blocks, so that (h, w) are left."""
+    sums: Floats = values.astype(np.float64)
     for axis, n in ((0, h), (1, w)):
         edges = np.linspace(0, sums.shape[axis], n + 1).round().astype(int)
         counts = np.diff(edges).reshape([-1 if i == axis else 1 for i in range(sums.ndim)])
         sums = np.add.reduceat(sums, edges[:-1], axis=axis) / counts
-    return np.asarray(sums.round(), dtype=np.uint8)
+    return sums
 
 
 def sample(labels: Labels, h: int, w: int) -> Labels:

@@ -1,5 +1,5 @@
 """The style sheets: one for every record, one for views, one for groups and picks, one for
-reports, one for whole pages."""
+reports, one for checks, one for whole pages."""
 
 STYLE = """
 .vd{--vd-up:#2f7fc1;--vd-down:#d9730d;--vd-yes:#0f8a6d;--vd-no:#cf3a63;--vd-line:rgba(128,128,128,.28);
@@ -226,6 +226,59 @@ font-style:normal;font-size:.82em}
 @media(max-width:620px){.vd .vd-scores thead{display:table-header-group}.vd table.vd-scores{display:table}
 .vd .vd-scores tbody{display:table-row-group}.vd .vd-scores tbody tr{display:table-row}
 .vd .vd-scores th:first-child bdi{max-width:8.5em}}
+@media print{.vd .vd-box{overflow:visible}}
+"""
+CHECK_STYLE = """
+.vd .vd-verdict.vd-none{border-color:var(--vd-line);background:var(--vd-tint)}
+.vd .vd-none .vd-mark{background:#868b92}
+.vd h4{margin:0 0 .4em;font-size:1.12em;font-weight:650;line-height:1.3}
+.vd .vd-family{margin:2.4em 0 0;padding:0;border:0}
+.vd .vd-box{overflow-x:auto;padding:0 0 .3em}
+.vd .vd-box:focus-visible{outline:2.5px solid currentColor;outline-offset:2px}
+.vd table.vd-outcomes{margin:1.8em 0 0;table-layout:auto}
+.vd .vd-outcomes th:first-child{padding-right:1.4em}
+.vd .vd-outcomes th small{display:block;font-size:.87em;opacity:.75;font-weight:400}
+.vd .vd-outcomes td{padding:.3em 1em .3em 0;white-space:nowrap;font-weight:550}
+.vd .vd-outcomes .vd-mark,.vd .vd-line>.vd-mark{display:inline-block;width:1.45em;height:1.45em;line-height:1.45em;
+margin:0 .6em 0 0;font-size:.78em}
+.vd .vd-outcomes td.vd-none{opacity:.75;font-weight:400}
+.vd .vd-line{display:grid;grid-template-columns:auto minmax(7.5em,13em) 1fr;gap:0 .9em;align-items:baseline;
+padding:.65em 0;list-style-position:outside}
+.vd div.vd-line{border-top:1px solid var(--vd-line)}
+.vd .vd-line>.vd-mark{margin:0}
+.vd .vd-line b{font-weight:650}
+.vd .vd-name>span{display:block;font-size:.87em;opacity:.75}
+.vd .vd-said{font-size:.94em}
+.vd summary.vd-line .vd-said::after{content:" ▾";opacity:.6}
+.vd details[open]>summary.vd-line .vd-said::after{content:" ▴"}
+.vd summary.vd-line::-webkit-details-marker{display:none}
+.vd .vd-family>details>div{padding:.2em 0 1.6em 2.2em}
+.vd table.vd-measures{width:auto;min-width:100%;table-layout:auto}
+.vd .vd-measures th,.vd .vd-measures td{padding:.3em 0 .3em 1.1em;text-align:right;white-space:nowrap;
+overflow-wrap:normal}
+.vd .vd-measures th:first-child{padding-left:0;text-align:left}
+.vd .vd-measures th:first-child bdi{display:inline-block;width:max-content;max-width:17em;white-space:normal;
+overflow-wrap:anywhere;vertical-align:top}
+.vd .vd-measures thead th{vertical-align:bottom;font-size:.82em}
+.vd .vd-measures .vd-b{width:20%;min-width:7.5em}
+.vd .vd-measures tbody{font-size:.94em}
+.vd .vd-want{stroke:currentColor;stroke-width:1.4;stroke-dasharray:2 2;fill:none}
+.vd .vd-measures svg{height:16px}
+.vd .vd-measures .vd-null{opacity:.72;font-weight:400}
+.vd .vd-measures strong{font-weight:700}
+.vd .vd-dot{stroke:var(--vd-up);stroke-width:8;stroke-linecap:round;fill:none}
+.vd .vd-nothing{stroke:#868b92;stroke-width:2.2;fill:none}
+.vd .vd-measures+.vd-key{margin:.5em 0 .6em}
+.vd .vd-box+.vd-key{margin:.4em 0 .9em}
+.vd .vd-evidence{margin:1em 0 0}
+.vd .vd-evidence>summary{font-weight:600}
+.vd .vd-evidence>div{padding:0 0 0 1.2em}
+@media(max-width:620px){.vd .vd-measures thead,.vd .vd-outcomes thead{display:table-header-group}
+.vd table.vd-measures,.vd table.vd-outcomes{display:table}
+.vd .vd-measures tbody,.vd .vd-outcomes tbody{display:table-row-group}
+.vd .vd-measures tbody tr,.vd .vd-outcomes tbody tr{display:table-row}
+.vd .vd-line{grid-template-columns:auto 1fr}.vd .vd-said{grid-column:1/3}
+.vd .vd-family>details>div{padding-left:0}}
 @media print{.vd .vd-box{overflow:visible}}
 """
 PAGE_STYLE = """

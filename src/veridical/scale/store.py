@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from veridical.errors import InputError
-from veridical.packing import encode, unpack, unpack_view
+from veridical.packing.explanations import TEXTS
+from veridical.packing.values import encode, unpack, unpack_view
 from veridical.records import Explanation, Explanations, Part, View
-from veridical.serialize import ROWS, TEXTS, columns_of, load, reading
+from veridical.serialize import ROWS, columns_of, load, reading
 from veridical.summarize.table import OWN_VALUE, Batch, Source
 
 Key: TypeAlias = tuple[str, str, str, str]  # of a part: name, column, relation, and value as JSON

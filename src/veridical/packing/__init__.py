@@ -1,0 +1,1 @@
+"""Records as strict JSON, and back."""

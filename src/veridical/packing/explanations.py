@@ -1,0 +1,174 @@
+"""Explanations and verdicts as strict JSON, and back; what repeats in a file becomes one object."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from veridical.packing.values import finite, floats, numbers, pack, pack_view, unpack, unpack_view
+from veridical.records import Explanation, Measured, Part, Verdict, View
+
+NUMBERS = ("intercept", "prediction", "local_prediction", "fidelity", "effective_size", "top_probability")
+TEXTS = {"names": "name", "columns": "column", "relations": "relation"}  # of the parts
+ARRAYS = ("weights", "low", "high")  # lists of numbers, one entry a part
+
+
+def judgment(v: Verdict) -> dict[str, Any]:
+    """What every verdict has, as plain values."""
+    known = {"observed": float(v.observed), "expected": float(v.expected)}
+    return {"passed": bool(v.passed), **known, "sentence": v.sentence}
+
+
+def pack_verdict(v: Verdict) -> dict[str, Any]:
+    """A Verdict as strict JSON."""
+    return {**{key: finite(value) for key, value in judgment(v).items()}, "findings": pack_findings(v)}
+
+
+def pack_findings(v: Verdict) -> dict[str, Any] | None:
+    """What the verdict of a check has besides; none for that of an explanation."""
+    found = v.nulls or v.measures or v.evidence or v.rows or v.notes
+    if not (v.check or v.method or found) and all(map(math.isnan, v.interval)):
+        return None
+    return {
+        "check": v.check,
+        "method": v.method,
+        "interval": numbers(v.interval),
+        "nulls": _pack_nulls(v.nulls),
+        "measures": [
+            [m.name, *numbers((m.value, m.low, m.high)), int(m.n), _pack_nulls(m.nulls)] for m in v.measures
+        ],
+        "evidence": [pack_explanation(e) for e in v.evidence],
+        "rows": [int(row) for row in v.rows],
+        "notes": list(v.notes),
+    }
+
+
+def _pack_nulls(nulls: Mapping[str, float]) -> dict[str, Any]:
+    return {name: finite(float(value)) for name, value in nulls.items()}
+
+
+def facts(e: Explanation) -> dict[str, Any]:
+    """All but parts, recipe, view and map; what every verdict has stands among the others."""
+    return {
+        "target": pack(e.target),
+        **{name: float(getattr(e, name)) for name in NUMBERS},
+        "n_calls": int(e.n_calls),
+        "top_k": int(e.top_k),
+        **judgment(e.verdict),
+        "unsettled": [list(group) for group in e.unsettled],
+        "notes": list(e.notes),
+        "path": list(e.path),
+    }
+
+
+def pack_explanation(e: Explanation) -> dict[str, Any]:
+    """An Explanation as strict JSON."""
+    arrays = (e.weights, e.intervals[:, 0], e.intervals[:, 1])
+    return {
+        **{key: finite(value) for key, value in facts(e).items()},
+        **{key: [getattr(p, name) for p in e.parts] for key, name in TEXTS.items()},
+        "values": [pack(p.value) for p in e.parts],
+        **{key: numbers(array) for key, array in zip(ARRAYS, arrays, strict=True)},
+        "recipe": pack(e.recipe),
+        "view": pack_view(e.view),
+        "findings": pack_findings(e.verdict),
+        "map": pack_view(e.map),
+    }
+
+
+class Pool:
+    """Equal texts, parts and recipes of one file become one object."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._parts: dict[tuple[str, ...], Part] = {}
+        self._recipes: dict[str, Mapping[str, Any]] = {}
+
+    def text(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"text was wanted, {value!r} came")
+        return self._texts.setdefault(value, value)
+
+    def texts(self, values: Sequence[Any]) -> tuple[str, ...]:
+        return tuple(self.text(v) for v in values)
+
+    def part(self, name: str, column: str, relation: str, value: str) -> Part:
+        key = (name, column, relation, value)
+        if key not in self._parts:
+            self._parts[key] = Part(*self.texts(key[:3]), unpack(json.loads(value)))  # type: ignore[call-arg]
+        return self._parts[key]
+
+    def recipe(self, text: str) -> Mapping[str, Any]:
+        if text not in self._recipes:
+            self._recipes[text] = MappingProxyType(unpack(json.loads(text)))
+        return self._recipes[text]
+
+    def verdict(self, body: Mapping[str, Any]) -> Verdict:
+        """The inverse of ``pack_verdict``; older files know no findings."""
+        known = float(body["observed"]), float(body["expected"])
+        more, passed, sentence = body.get("findings"), body["passed"] is True, self.text(body["sentence"])
+        if more is None:
+            return Verdict(passed, *known, sentence)
+        low, high = more["interval"]
+        return Verdict(
+            passed,
+            *known,
+            sentence,
+            self.text(more["check"]),
+            self.text(more["method"]),
+            (float(low), float(high)),
+            self._nulls(more["nulls"]),
+            tuple(map(self._measured, more["measures"])),
+            tuple(map(self.explanation, more["evidence"])),
+            tuple(int(row) for row in more["rows"]),
+            self.texts(more["notes"]),
+        )
+
+    def _nulls(self, packed: Mapping[str, Any]) -> dict[str, float]:
+        return {self.text(name): float(value) for name, value in packed.items()}
+
+    def _measured(self, entry: Any) -> Measured:
+        name, value, low, high, n, nulls = entry
+        return Measured(self.text(name), float(value), float(low), float(high), int(n), self._nulls(nulls))
+
+    def explanation(self, body: Mapping[str, Any]) -> Explanation:
+        """The inverse of ``pack_explanation``."""
+        texts = zip(*(body[key] for key in TEXTS), map(json.dumps, body["values"]), strict=True)
+        weights, low, high = (floats(body[key]) for key in ARRAYS)
+        arrays = {"weights": weights, "intervals": np.stack([low, high], axis=1)}
+        parts, recipe = tuple(self.part(*entry) for entry in texts), json.dumps(body["recipe"])
+        return self.assembled({**body, **arrays, "parts": parts, "recipe": recipe})
+
+    def assembled(self, found: Mapping[str, Any]) -> Explanation:
+        """An explanation whose parts and arrays are made."""
+        parts, weights, intervals = found["parts"], found["weights"], found["intervals"]
+        if weights.shape != (len(parts),) or intervals.shape != (len(parts), 2):
+            raise ValueError(f"{len(parts)} parts, but {weights.size} weights")
+        return Explanation(
+            parts,
+            weights,
+            intervals,
+            **{name: float(found[name]) for name in NUMBERS},
+            n_calls=int(found["n_calls"]),
+            target=self.text(found["target"]) if isinstance(found["target"], str) else int(found["target"]),
+            top_k=int(found["top_k"]),
+            unsettled=tuple(self.texts(group) for group in found["unsettled"]),
+            verdict=self.verdict(found),
+            recipe=self.recipe(found["recipe"]),
+            notes=self.texts(found["notes"]),
+            path=self.texts(found["path"]),
+            view=_view(found.get("view")),
+            map=unpack_view(found.get("map")),
+        )
+
+
+def _view(packed: Any) -> View | None:
+    view = unpack_view(packed)
+    if not isinstance(view, View | None):
+        raise TypeError(f"a view was wanted, {type(view).__name__} came")
+    return view

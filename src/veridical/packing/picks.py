@@ -1,0 +1,76 @@
+"""A Pick as lists of numbers and texts, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from veridical.packing.values import finite, floats, numbers, pack, pack_view, text, unpack, unpack_view, whole
+from veridical.records import Part, View
+from veridical.summarize.records import Concept, Pick
+
+
+def pack_pick(p: Pick) -> dict[str, Any]:
+    """A Pick as strict JSON: its matrix by the rules of CSR."""
+    return {
+        **{key: numbers(getattr(p, key)) for key in ("chosen", "coverage", "importance", "random")},
+        "total": finite(float(p.total)),
+        "n": int(p.n),
+        "names": list(p.names),
+        "parts": [[part.name, part.column, part.relation, pack(part.value)] for part in p.parts],
+        "targets": pack(list(p.targets)),
+        "chosen_targets": pack(list(p.chosen_targets)),
+        "weights": {key: numbers(getattr(p.weights, key)) for key in ("data", "indices", "indptr")},
+        "concepts": [
+            {"name": c.name, "members": c.members.tolist(), "typical": list(c.typical), "view": pack_view(c.view)}
+            for c in p.concepts
+        ],
+        "notes": list(p.notes),
+        "second": None if p.second is None else pack_pick(p.second),
+    }
+
+
+def unpack_pick(body: Mapping[str, Any]) -> Pick:
+    """The inverse of ``pack_pick``."""
+    parts = tuple(Part(*map(text, entry[:3]), unpack(entry[3])) for entry in body["parts"])  # type: ignore[call-arg]
+    chosen, importance = whole(body["chosen"]), floats(body["importance"])
+    shape, arrays = (len(chosen), len(parts)), body["weights"]
+    rows = (floats(arrays["data"]), *(whole(arrays[key]).astype(np.int32) for key in ("indices", "indptr")))
+    weights = csr_matrix(rows, shape=shape)
+    weights.check_format(full_check=True)
+    for array in (weights.data, weights.indices, weights.indptr):
+        array.flags.writeable = False
+    found = Pick(
+        chosen,
+        floats(body["coverage"]),
+        importance,
+        float(body["total"]),
+        tuple(map(text, body["names"])),
+        parts,
+        tuple(unpack(body["targets"])),
+        weights,
+        tuple(unpack(body["chosen_targets"])),
+        int(body["n"]),
+        floats(body["random"]).reshape(-1, 2),
+        tuple(map(_concept, body["concepts"])),
+        tuple(map(text, body["notes"])),
+        None if body["second"] is None else unpack_pick(body["second"]),
+    )
+    by_row, by_part = (
+        (found.coverage, found.random, found.chosen_targets),
+        (importance, found.names, found.targets),
+    )
+    if {len(a) for a in by_row} != {shape[0]} or {len(a) for a in by_part} != {shape[1]}:
+        raise ValueError(f"{shape[0]} rows and {shape[1]} parts, but lists of other lengths")
+    return found
+
+
+def _concept(body: Mapping[str, Any]) -> Concept:
+    view = unpack_view(body["view"])
+    if not isinstance(view, View | None):
+        raise TypeError(f"a view was wanted, {type(view).__name__} came")
+    row, part = body["typical"]
+    return Concept(text(body["name"]), whole(body["members"]).reshape(-1, 2), (int(row), int(part)), view)

@@ -1,0 +1,79 @@
+"""A Report as lists of numbers and texts, and back; what a metric calls is not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from veridical.errors import InputError
+from veridical.evaluate.records import Comparison, Metric, Report, Score
+from veridical.packing.values import floats, numbers, pack, text, unpack
+
+
+def pack_report(r: Report) -> dict[str, Any]:
+    """A Report as strict JSON: each score and each comparison is one list."""
+    return {
+        "title": r.title,
+        "metrics": [[m.name, m.better, m.family, m.sentence, *numbers((m.least, m.most))] for m in r.metrics],
+        "methods": list(r.methods),
+        "nulls": list(r.nulls),
+        "scores": [
+            [
+                *(s.metric, s.method, numbers(s.values), *numbers((s.mean, s.low, s.high))),
+                *(int(s.n), bool(s.null), s.reason),
+            ]
+            for s in r.scores
+        ],
+        "comparisons": [
+            [c.metric, c.first, c.second, *numbers((c.difference, c.low, c.high, c.p))] for c in r.comparisons
+        ],
+        "n_instances": int(r.n_instances),
+        "n_calls": int(r.n_calls),
+        "recipe": pack(r.recipe),
+        "notes": list(r.notes),
+    }
+
+
+def unpack_report(body: Mapping[str, Any]) -> Report:
+    """The inverse of ``pack_report``; its metrics can be read, but measure no more."""
+    found = Report(
+        text(body["title"]),
+        tuple(map(_metric, body["metrics"])),
+        tuple(map(text, body["methods"])),
+        tuple(map(text, body["nulls"])),
+        tuple(map(_score, body["scores"])),
+        tuple(map(_comparison, body["comparisons"])),
+        int(body["n_instances"]),
+        int(body["n_calls"]),
+        unpack(body["recipe"]),
+        tuple(map(text, body["notes"])),
+    )
+    wanted = {(m.name, row) for m in found.metrics for row in (*found.methods, *found.nulls)}
+    if {(s.metric, s.method) for s in found.scores} != wanted:
+        raise ValueError("not one score for each metric and method")
+    if {s.values.shape for s in found.scores} - {(found.n_instances,)}:
+        raise ValueError(f"{found.n_instances} instances, but scores of another number")
+    return found
+
+
+def _metric(entry: Any) -> Metric:
+    name, better, family, sentence, least, most = entry
+    words = text(better), text(family), text(sentence)
+    return Metric(text(name), _unkept, *words, least=float(least), most=float(most))
+
+
+def _score(entry: Any) -> Score:
+    metric, method, values, mean, low, high, n, null, reason = entry
+    numbers = (float(mean), float(low), float(high))
+    return Score(text(metric), text(method), floats(values), *numbers, int(n), null is True, text(reason))
+
+
+def _comparison(entry: Any) -> Comparison:
+    metric, first, second, difference, low, high, p = entry
+    numbers = (float(difference), float(low), float(high), float(p))
+    return Comparison(text(metric), text(first), text(second), *numbers)
+
+
+def _unkept(trial: Any, rng: Any) -> float:
+    """In the place of a metric's function, once the report was saved."""
+    raise InputError("a metric that was loaded from a file cannot measure: evaluate again with the metric itself")

@@ -1,0 +1,129 @@
+"""Maps of gradient methods: one number a place, from orange over white to blue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from veridical.records import Explanation, Floats, View
+from veridical.render.canvas import Stage, drawn, figure, layer
+from veridical.render.markup import NONE, Markup, data_uri, escape, join, minus, tag
+from veridical.render.pixels import Bytes, means, png
+from veridical.render.words import number
+
+PERCENTILE = 99  # of the sizes: what is larger has the deepest color
+WIDTH, MOST_FRAMES = 412, 4  # pixels of one map; of several frames, so many are drawn
+UP = ((247, 247, 247), (133, 182, 222), (20, 84, 148))  # from nothing to much
+DOWN = ((247, 247, 247), (245, 176, 112), (163, 74, 0))
+
+
+def planes(e: Explanation) -> Floats | None:
+    """The map as frames (f, h, w) that lie on those of the view, its channels summed; none if it does not fit."""
+    if e.map is None or e.view is None:
+        return None
+    values = np.asarray(e.map)
+    if values.dtype.kind not in "biuf" or not values.size:
+        return None
+    known = np.nan_to_num(values.astype(np.float64), posinf=0.0, neginf=0.0)
+    for found in _without_channels(known):
+        placed = _placed(found, e.view)
+        if placed is not None:
+            return placed
+    return None
+
+
+def _without_channels(values: Floats) -> Iterator[Floats]:
+    """The map as it is, then with the axis summed that may hold channels: the last, the first, those between."""
+    yield values
+    for axis in dict.fromkeys((values.ndim - 1, *range(values.ndim))):
+        yield values.sum(axis=axis)
+
+
+def _placed(values: Floats, view: View) -> Floats | None:
+    if view.kind == "picture" and values.ndim in (2, 3):
+        frames = values if values.ndim == 3 else values[None]
+        pixels = np.asarray(view.data["pixels"])
+        n, h, w = pixels.shape[:3]
+        alike = abs(frames.shape[1] * w - frames.shape[2] * h) <= max(frames.shape[1:])
+        at = np.unique(np.linspace(0, len(frames) - 1, n).round().astype(int))
+        fits = frames.shape[1] >= h and frames.shape[2] >= w and alike
+        return frames[at] if fits and len(at) == n and (n > 1) == (len(frames) > 1) else None
+    if view.kind == "spectrogram" and values.ndim == 2:
+        levels = np.asarray(view.data["levels"])
+        turned = values if values.shape == levels.shape else values.T
+        return turned[::-1][None] if turned.shape == levels.shape else None
+    return None
+
+
+def reach(values: Floats) -> float:
+    """Where the deepest color begins: the 99th percentile of sizes, or the largest where that is zero."""
+    sizes = np.abs(values)
+    return float(np.percentile(sizes, PERCENTILE)) or float(sizes.max(initial=0.0)) or 1.0
+
+
+def tinted(values: Floats, limit: float) -> Bytes:
+    """Colors (…, 3) of values: blue above zero, orange below, white at it."""
+    share = np.clip(values / limit, -1, 1)
+    colors = [
+        np.where(share >= 0, *(np.interp(np.abs(share), (0, 0.5, 1), np.array(side)[:, c]) for side in (UP, DOWN)))
+        for c in range(3)
+    ]
+    return np.stack(colors, axis=-1).round().astype(np.uint8)
+
+
+def heat_map(e: Explanation) -> Markup:
+    """The map of an explanation, alone and over the picture in gray; nothing if it has none that can be drawn."""
+    found = planes(e)
+    if found is None or e.view is None:
+        return NONE
+    limit = reach(found)
+    chosen = range(min(len(found), MOST_FRAMES))
+    figures = join(*(_frame(found[f], _gray(e.view, f), limit, len(found) > 1) for f in chosen))
+    words = (
+        ("vd-up", "raises the output"),
+        ("vd-down", "lowers it"),
+    )
+    keys = [tag("span", {}, tag("i", {"class": sign}), escape(say)) for sign, say in words]
+    least = f"deepest color: from {minus(number(limit))} on, the 99th percentile of sizes"
+    key = tag("p", {"class": "vd-key"}, *keys, tag("span", {}, escape(least)))
+    return tag("div", {"class": "vd-view"}, tag("div", {"class": "vd-pair"}, figures), key)
+
+
+def _frame(values: Floats, gray: Floats | None, limit: float, several: bool) -> Markup:
+    h, w = values.shape
+    scale = min(WIDTH / max(h, w), 1.0)
+    size = max(round(h * scale), 1), max(round(w * scale), 1)
+    small = means(values, *size)
+    colors = tinted(small, limit)
+    wide = round(WIDTH * w / max(h, w)) if not several else round(WIDTH / 2 * w / max(h, w))
+    alone = figure(escape("the map, place by place"), _picture(colors, wide, "the map of weights"))
+    if gray is None:
+        return alone
+    base = _fitted(gray, size)[..., None]
+    depth = np.clip(np.abs(small) / limit, 0, 1)[..., None]
+    over = (base * (1 - depth) + colors * depth).round().astype(np.uint8)
+    return join(alone, figure(escape("the map on the picture"), _picture(over, wide, "the map over the picture")))
+
+
+def _fitted(gray: Floats, size: tuple[int, int]) -> Floats:
+    """A gray picture of this size, whichever size it has."""
+    if gray.shape[0] >= size[0] and gray.shape[1] >= size[1]:
+        return means(gray, *size)
+    at = ((np.arange(n) + 0.5) * have / n for n, have in zip(size, gray.shape, strict=True))
+    rows, cols = (index.astype(int) for index in at)
+    return np.asarray(gray[rows[:, None], cols])
+
+
+def _gray(view: View, f: int) -> Floats | None:
+    """The picture below the map, pale."""
+    if view.kind != "picture":
+        return None
+    return np.asarray(255 - (255 - np.asarray(view.data["pixels"])[f].mean(axis=-1)) * 0.55)
+
+
+def _picture(colors: Bytes, wide: int, label: str) -> Markup:
+    h, w = colors.shape[:2]
+    box = {"width": w, "height": h, "preserveAspectRatio": "none", "href": data_uri("image/png", png(colors))}
+    shown = layer((float(w), float(h)), label, tag("image", box), wash="vd-sharp" if max(h, w) < 128 else "")
+    return drawn(Stage((float(w), float(h)), [shown], width=wide))
