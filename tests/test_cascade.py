@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter
 from torch import nn
 
 import veridical as vd
-from veridical.debug.layers import Depths, layer_twins, layers_of, reinitialized
+from veridical.debug.cascade import Depths, layer_twins, layers_of, reinitialized
 
 torch.set_num_threads(1)
 

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from veridical.attribute.ask import Model
 from veridical.attribute.given import checked_model
+from veridical.attribute.gradients import SmoothGrad
 from veridical.attribute.lime import Lime
+from veridical.attribute.network import Network
+from veridical.attribute.paths import IntegratedGradients
 from veridical.attribute.recipe import name_of, recipe_of
 from veridical.debug import CHECKS
 from veridical.debug.records import Check, Subject
@@ -79,13 +82,13 @@ class Audit(Record):
     def sentence(self) -> str:
         """The whole audit in one line."""
         counts, done = self.counts, sum(result.verdict is not None for result in self.results)
+        finished = " that could be finished" if counts["error"] else ""
         if not done:
-            said = "Nothing could be checked"
+            words = ["Nothing could be checked"]
         elif counts["failed"]:
-            said = f"{counts['failed']} of {done} checks failed"
+            words = [f"{counts['failed']} of {done} checks failed"]
         else:
-            said = "The check passed" if done == 1 else f"All {done} checks passed"
-        words = [said]
+            words = ["The check passed" if done == 1 else f"All {done} checks{finished} passed"]
         words += [f"{counts['error']} could not be finished"] if counts["error"] else []
         words += [f"{counts['skipped']} did not apply"] if counts["skipped"] else []
         return "; ".join(words) + "."
@@ -196,14 +199,18 @@ def checks_of(checks: Any) -> dict[str, Check]:
 
 def methods_of(methods: Any, subject: Subject) -> dict[str, Any]:
     """Methods by name; by default LIME, and two that need gradients where there are some."""
-    return named([Lime()] if methods is None else methods)
+    if methods is not None:
+        return named(methods)
+    gradients = [IntegratedGradients(), SmoothGrad()] if isinstance(subject.model.predict, Network) else []
+    return named([Lime(), *gradients])
 
 
 def audited(plan: Checking, found: Sequence[Result]) -> Audit:
     """The audit of all results."""
     subject, n = plan.subject, len(plan.subject.represent.each(plan.subject.X))
-    owner = getattr(subject.predict, "__self__", None)
-    model = name_of(subject.predict) if owner is None else type(owner).__name__
+    predict = subject.model.predict
+    owner = predict.module if isinstance(predict, Network) else getattr(predict, "__self__", None)
+    model = name_of(predict) if owner is None else type(owner).__name__
     title = f"{model} on {n:,} instances ({type(subject.represent).__name__})"
     return Audit(title, tuple(found), subject.calls[0], sum(r.seconds for r in found), _recipe(plan))
 

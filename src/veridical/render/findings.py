@@ -36,7 +36,8 @@ MOST_NOTES = 12
 MOST_EVIDENCE, MOST_VIEWS = 6, 3  # explanations shown, and of them with their picture
 MOST_OPEN = 8  # results that stand open
 MOST_RESULTS = 200
-KEY = (f"● value, ─ {RANGE}", f"│ gray: {NULLS}")
+SPACE = escape(" ")  # so that what is copied or read aloud is not one word
+KEY = (f"● value, ─ {RANGE}", "┊ expected", f"│ gray: {NULLS}")
 
 
 def verdict(v: Verdict, draw: Draw) -> Markup:
@@ -97,7 +98,7 @@ def _overview(a: Audit) -> Markup:
     for check in checks:
         asks = question_of(check)
         name = tag("b", {}, tag("bdi", {}, escape(check, 60)))
-        first = tag("th", {"scope": "row"}, name, tag("small", {}, escape(asks, 200)) if asks else NONE)
+        first = tag("th", {"scope": "row"}, name, SPACE, tag("small", {}, escape(asks, 200)) if asks else NONE)
         rows.append(tag("tr", {}, first, *(_cell(found.get((check, m))) for m in methods)))
     drawn = tag(
         "table", {"class": "vd-outcomes"}, tag("thead", {}, tag("tr", {}, *heads)), tag("tbody", {}, *rows)
@@ -108,7 +109,7 @@ def _overview(a: Audit) -> Markup:
 def _cell(r: Result | None) -> Markup:
     if r is None:
         return tag("td", {})
-    return tag("td", {"class": f"vd-{COLORS[r.outcome]}"}, _badge(r.outcome), escape(WORDS[r.outcome]))
+    return tag("td", {"class": f"vd-{COLORS[r.outcome]}"}, _badge(r.outcome), SPACE, escape(WORDS[r.outcome]))
 
 
 def _badge(outcome: str) -> Markup:
@@ -134,7 +135,7 @@ def _result(r: Result, draw: Draw, opened: bool) -> Markup:
     name = tag("span", {"class": "vd-name"}, tag("b", {}, tag("bdi", {}, escape(r.check, 80))), *method)
     said = tag("span", {"class": "vd-said"}, tag("bdi", {}, escape(said_of(r), 1000)))
     told = {"class": "vd-mark", "role": "img", "aria-label": WORDS[r.outcome]}
-    head = (tag("span", told, escape(MARKS[r.outcome])), name, said)
+    head = (tag("span", told, escape(MARKS[r.outcome])), SPACE, name, SPACE, said)
     kind = f"vd-{COLORS[r.outcome]}"
     if r.verdict is None:
         return tag("div", {"class": f"vd-line {kind}"}, *head)
@@ -162,7 +163,7 @@ def _table(lines: Sequence[Line], expected: float) -> Markup:
     heads = ["Measure", "", "Value", *([RANGE] if ranged else []), *(["n"] if counted else [])]
     top = [tag("th", {"scope": "col"}, escape(head)) for head in heads]
     top += [tag("th", {"scope": "col", "class": "vd-null"}, tag("bdi", {}, escape(n, 40))) for n in nulls]
-    rows = [_row(line, span, nulls, (ranged, counted)) for line in lines]
+    rows = [_row(line, span, nulls, (ranged, counted), expected) for line in lines]
     above = NONE
     if nulls:
         over = tag(
@@ -179,11 +180,11 @@ def _table(lines: Sequence[Line], expected: float) -> Markup:
     table = tag(
         "table", {"class": "vd-measures"}, tag("thead", {}, above, tag("tr", {}, *top)), tag("tbody", {}, *rows)
     )
-    said = (tag("span", {}, escape(word)) for word in KEY[: 1 + bool(nulls)])
+    said = (tag("span", {}, escape(word)) for word in KEY[: 2 + bool(nulls)])
     return join(_scrolling("What was measured", table), tag("p", {"class": "vd-key"}, *said))
 
 
-def _row(line: Line, span: Span, nulls: Sequence[str], shown: tuple[bool, bool]) -> Markup:
+def _row(line: Line, span: Span, nulls: Sequence[str], shown: tuple[bool, bool], expected: float) -> Markup:
     value = escape(minus(brief(line.value)))
     first = line.name == OBSERVED
     numbers = [tag("td", {}, tag("strong", {}, value) if first else value)]
@@ -193,24 +194,25 @@ def _row(line: Line, span: Span, nulls: Sequence[str], shown: tuple[bool, bool])
         known = name in line.nulls
         numbers.append(tag("td", {"class": "vd-null"}, escape(minus(brief(line.nulls[name])) if known else "")))
     name = tag("th", {"scope": "row"}, tag("bdi", {}, escape(line.name, 80)))
-    drawn = tag("td", {"class": "vd-b"}, _strip(line, span))
+    drawn = tag("td", {"class": "vd-b"}, _strip(line, span, expected if first else math.nan))
     return tag("tr", {}, name, drawn, *numbers)
 
 
 def _span(lines: Sequence[Line], expected: float) -> Span:
     """One axis for all, where they are all of one kind; else none that all could share."""
     every = [number for line in lines for number in line.numbers()]
+    every += [expected] if math.isfinite(expected) else []
     low, high = min(every, default=0.0), max(every, default=1.0)
     if low >= -1.0 and high <= 1.0:
         return (-1.0 if low < -0.25 else min(low, 0.0)), 1.0
     return math.nan, math.nan
 
 
-def _strip(line: Line, span: Span) -> Markup:
+def _strip(line: Line, span: Span, expected: float) -> Markup:
     """A dot with its interval, and a gray stroke for every null row, on the scale of the table or its own."""
     if not math.isfinite(line.value):
         return NONE
-    own = line.numbers()
+    own = [*line.numbers(), *([expected] if math.isfinite(expected) else [])]
     low, high = span if math.isfinite(span[0]) else (min(0.0, *own), max(0.0, *own))
 
     def at(value: float) -> float:
@@ -222,6 +224,8 @@ def _strip(line: Line, span: Span) -> Markup:
     shapes += [tag("path", {"class": "vd-nothing", "d": f"M{at(value)} 2V14"}) for value in known]
     if line.ranged:
         shapes.append(tag("path", {"class": "vd-whisk", "d": f"M{at(line.low)} 8H{at(line.high)}"}))
+    if math.isfinite(expected):
+        shapes.append(tag("path", {"class": "vd-want", "d": f"M{at(expected)} 0V16"}))
     shapes.append(tag("path", {"class": "vd-dot", "d": f"M{at(line.value)} 8h.01"}))
     box = {"aria-hidden": "true", "viewBox": "0 0 100 16", "preserveAspectRatio": "none"}
     return tag("svg", box, *shapes)

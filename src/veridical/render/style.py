@@ -257,9 +257,12 @@ padding:.65em 0;list-style-position:outside}
 .vd .vd-measures th,.vd .vd-measures td{padding:.3em 0 .3em 1.1em;text-align:right;white-space:nowrap;
 overflow-wrap:normal}
 .vd .vd-measures th:first-child{padding-left:0;text-align:left}
-.vd .vd-measures th:first-child bdi{display:inline-block;max-width:19em;white-space:normal;overflow-wrap:anywhere}
+.vd .vd-measures th:first-child bdi{display:inline-block;width:max-content;max-width:17em;white-space:normal;
+overflow-wrap:anywhere;vertical-align:top}
 .vd .vd-measures thead th{vertical-align:bottom;font-size:.82em}
-.vd .vd-measures .vd-b{width:30%;min-width:8em}
+.vd .vd-measures .vd-b{width:20%;min-width:7.5em}
+.vd .vd-measures tbody{font-size:.94em}
+.vd .vd-want{stroke:currentColor;stroke-width:1.4;stroke-dasharray:2 2;fill:none}
 .vd .vd-measures svg{height:16px}
 .vd .vd-measures .vd-null{opacity:.72;font-weight:400}
 .vd .vd-measures strong{font-weight:700}
