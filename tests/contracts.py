@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 
 import veridical as vd
 from veridical.masks import all_masks
-from veridical.records import Explanation, Kernel, Method, Removable, Representation, Sample, Stream, View
+from veridical.records import Explanation, Kernel, Method, Placed, Removable, Representation, Sample, Stream, View
 from veridical.represent.sums import SumComposer
 
 SEED = np.random.SeedSequence(7)
@@ -201,6 +201,36 @@ def draws_follow_no_order(representation: Removable) -> None:
                 assert abs((some < middle).mean() - below) <= error
 
 
+def parts_lie_where_they_are_painted(representation: Placed) -> None:
+    """Each place is of one part at most, each part has a place, and a map is summed over its places.
+
+    Taking a part away changes an array nowhere else. Parts that lie over each other are refused.
+    """
+    d = len(representation.names)
+    if isinstance(getattr(representation, "compose", None), SumComposer):
+        check(lambda: representation.paint(np.ones(d)), vd.InputError, "over each other")
+        return
+    own = np.stack([representation.paint(row) for row in np.eye(d)])
+    assert np.isin(own, (0, 1)).all()
+    assert (own.sum(axis=0) <= 1).all(), "a place of two parts"
+    assert own.reshape(d, -1).any(axis=1).all(), "a part without a place"
+    weights, noise = np.arange(1.0, d + 1), np.random.default_rng(3).normal(size=own.shape[1:])
+    np.testing.assert_array_equal(representation.paint(weights), np.tensordot(weights, own, axes=1))
+    np.testing.assert_allclose(representation.gather(noise), (own * noise).reshape(d, -1).sum(axis=1), atol=1e-12)
+    if isinstance(representation, Removable) and representation.steady:
+        kept = representation.keeping(np.vstack([np.ones(d), 1 - np.eye(d)]) != 0, SEED)
+        channel = getattr(getattr(getattr(representation, "compose", None), "places", None), "channel", None)
+        _changes_where_painted(kept[0 : d + 1] if isinstance(kept, Stream) else kept, own, channel)
+
+
+def _changes_where_painted(inputs: Any, own: Any, channel: int | None) -> None:
+    """Of inputs, the first is the instance and the others lack a part each; texts are not looked at."""
+    table = inputs.toarray() if issparse(inputs) else np.asarray(inputs)
+    for j, one in enumerate(table[1:] if table.dtype.kind in "biuf" else []):
+        changed = (one != table[0]) if channel is None else (one != table[0]).any(axis=channel)
+        assert not (changed & (own[j] == 0)).any(), f"taking part {j} away changes what is not its own"
+
+
 def view_shows_every_part(representation: Representation) -> None:
     """A view labels the parts 0 to d - 1, each of them, and nothing else."""
     view = getattr(representation, "view", None)
@@ -307,6 +337,8 @@ def check_representation(build: Callable[[], Representation], instance: Any, *ar
     numbers_are_sound(representation)
     batches_are_the_slices(representation)
     view_shows_every_part(representation)
+    if isinstance(representation, Placed):
+        parts_lie_where_they_are_painted(representation)
     if isinstance(representation, Removable):
         check_removable(representation, instance)
 
@@ -336,6 +368,57 @@ def check_method(
     counts_its_calls(explain, predict)
     reports_the_prediction(why, predict, instance)
     gives_the_same_bits_twice(lambda: explain(predict))
+
+
+def check_gradient_method(method: Any, network: Any, represent: Any, x: Any) -> None:
+    """All promises of a method that needs gradients, of an instance ``x`` whose network is in evaluation mode."""
+    asked: list[int] = []
+    module = network.module
+    before = state_of(module)
+    handle = module.register_forward_hook(lambda _module, inputs, _output: asked.append(len(inputs[0])))
+    try:
+        why = vd.explain(network, represent, x, method=method)
+    finally:
+        handle.remove()
+    assert state_of(module) == before, "the network was changed"
+    weights_align_with_names(why)
+    intervals_contain_weights(why)
+    assert why.n_calls == sum(asked)
+    instance = represent(x).keeping(np.ones((1, len(why.names)), bool), SEED)
+    inputs = network.tensor(instance[0:1] if isinstance(instance, Stream) else instance)
+    outputs = module(inputs).detach().reshape(1, -1)
+    assert why.prediction == float(outputs[0, why.target if isinstance(why.target, int) else 0])
+    assert why.local_prediction == pytest.approx(why.intercept + why.weights.sum(), abs=1e-9)
+    np.testing.assert_allclose(why.weights, represent(x).gather(why.map), atol=1e-12)
+    gives_the_same_bits_twice(lambda: vd.explain(network, represent, x, method=method))
+    fails_and_leaves_no_trace(method, network, represent, x)
+
+
+def fails_and_leaves_no_trace(method: Any, network: Any, represent: Any, x: Any) -> None:
+    """An exception on the way, here of the target, leaves the network as it was."""
+    before, calls = state_of(network.module), [0]
+
+    def target(outputs: Any) -> Any:
+        calls[0] += 1
+        if calls[0] > 1:  # the first reads the prediction
+            raise KeyError("on purpose")
+        return outputs[:, 0]
+
+    with pytest.raises(vd.VeridicalError, match="on purpose"):
+        vd.explain(network, represent, x, method=method, target=target)
+    assert state_of(network.module) == before, "the network was changed"
+
+
+def state_of(module: Any) -> list[Any]:
+    """All that a method may not change: weights, gradients, flags and hooks, to the last bit."""
+    found: list[Any] = []
+    for name, value in [*module.named_parameters(), *module.named_buffers()]:
+        grad = None if value.grad is None else value.grad.cpu().numpy().tobytes()
+        found.append((name, value.detach().cpu().numpy().tobytes(), value.requires_grad, grad, value._version))
+    for name, part in module.named_modules():
+        hooks = [len(v) for k, v in vars(part).items() if k.endswith("_hooks") and v is not None]
+        found.append((name, part.training, hooks, sorted(vars(part)), "forward" in vars(part)))
+    return found
 
 
 # -----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 
 import contracts
 import veridical as vd
+from networks import GRADIENTS
 from veridical import attribute
 from veridical.records import Explanation, Removable, Sample, View
 from veridical.represent import REPRESENTERS
@@ -472,6 +473,30 @@ def with_inputs(kind: Any) -> Any:
     return Sabotaged
 
 
+class PaintsBesideIt(Saboteur):
+    def paint(self, weights: Any) -> Any:
+        return np.roll(self.honest.paint(weights), 1, axis=0)
+
+    def gather(self, values: Any) -> Any:
+        return self.honest.gather(np.roll(values, -1, axis=0))
+
+
+class GathersAMean(Saboteur):
+    def gather(self, values: Any) -> Any:
+        return self.honest.gather(values) / values.size
+
+    def paint(self, weights: Any) -> Any:
+        return self.honest.paint(weights)
+
+
+class PaintsAPartNowhere(Saboteur):
+    def paint(self, weights: Any) -> Any:
+        return self.honest.paint(np.append(0.0, weights[1:]))
+
+    def gather(self, values: Any) -> Any:
+        return self.honest.gather(values)
+
+
 class ForgetsAPartInItsView(Saboteur):
     @property
     def view(self) -> Any:
@@ -497,6 +522,9 @@ SMALL = RNG.normal(size=(2, 3))
         (with_inputs(Cropped), lambda r: contracts.restores_the_instance(r, SMALL[None])),
         (with_inputs(Deaf), contracts.every_part_matters),
         (ForgetsAPartInItsView, contracts.view_shows_every_part),
+        (PaintsBesideIt, contracts.parts_lie_where_they_are_painted),
+        (GathersAMean, contracts.parts_lie_where_they_are_painted),
+        (PaintsAPartNowhere, contracts.parts_lie_where_they_are_painted),
         (RemembersDraws, contracts.is_pure_in_the_seed),
         (StartsOver, contracts.grows_without_repeating),
         (DesignsWithNan, contracts.numbers_are_sound),
@@ -631,7 +659,8 @@ def strange(X: Any) -> Any:
 
 def test_every_method_has_a_contract() -> None:
     """A new one cannot be forgotten."""
-    assert {type(method) for method in METHODS.values()} == set(attribute.METHODS.values())
+    known = (*METHODS.values(), *GRADIENTS.values())
+    assert {type(method) for method in known} == set(attribute.METHODS.values())
     assert all(name.title().replace("_", "") == method.__name__ for name, method in attribute.METHODS.items())
     assert all(getattr(vd, method.__name__) is method for method in attribute.METHODS.values())
 
@@ -684,6 +713,6 @@ def test_every_registered_setting_can_be_described_and_restored() -> None:
     from veridical.attribute import SETTINGS
     from veridical.attribute.recipe import describe, restore
 
-    for method in METHODS.values():
+    for method in (*METHODS.values(), *GRADIENTS.values()):
         if getattr(method, "kernel", None) is None:
             assert restore(describe(method), SETTINGS) == method

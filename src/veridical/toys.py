@@ -102,3 +102,29 @@ class Masks(ByLaw):
     def paint(self, weights: Floats) -> Floats:
         """One place a part."""
         return np.asarray(weights, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaffold:
+    """A model that hides what it does from methods that change inputs (Slack et al. 2020).
+
+    Inputs that look real are answered by ``biased``, all others by ``innocuous``: explanations, which are made
+    from the others, show nothing of the bias. ``looks_real`` says of each input of a batch which it is.
+    """
+
+    biased: Callable[[Any], Floats]
+    innocuous: Callable[[Any], Floats]
+    looks_real: Callable[[Any], Bools]
+
+    def __call__(self, X: Any) -> Floats:
+        return np.where(self.looks_real(X), self.biased(X), self.innocuous(X))
+
+
+def looks_real(real: Any, changed: Any, features: Callable[[Any], Any] = np.asarray) -> Callable[[Any], Bools]:
+    """A forest that tells real inputs from changed ones; ``features`` makes numbers of a batch."""
+    from sklearn.ensemble import RandomForestClassifier  # takes as long to import as all of veridical
+
+    forest = RandomForestClassifier(100, class_weight="balanced", random_state=0)
+    rows = [features(real), features(changed)]
+    forest.fit(np.vstack(rows), np.repeat([True, False], [len(each) for each in rows]))
+    return lambda X: np.asarray(forest.predict(features(X)))

@@ -90,6 +90,8 @@ class ByGradient:
         None for the predicted classes.
         """
         torch = require("torch", extra="torch")
+        if not len(inputs):
+            raise InputError("there are no inputs to make maps of")
         own = inputs.detach() if isinstance(inputs, torch.Tensor) else network.own(inputs)
         root = np.random.SeedSequence(seed) if isinstance(seed, int) else seed
         given = self.references(None, root)
@@ -114,8 +116,6 @@ def _maps(method: ByGradient, slopes: Slopes, seeds: Sequence[Seed]) -> Maps:
         if found.reference is not None:
             residual = slopes.values(x[:, None], rows)[:, 0] - found.reference - _total(found.values)
         parts.append(Maps(found.values, errors, residual))
-    if not parts:
-        raise InputError("there are no inputs to make maps of")
 
     def joined(name: str) -> Any:
         pieces = [getattr(part, name) for part in parts]
@@ -171,7 +171,8 @@ class Asked:
         notes = _probability_notes(self.network, outputs)
         if found.reference is not None:
             intercept = float(found.reference[0]) / asked.unit
-            notes += _residual_notes(weights * asked.unit, values, asked.prediction, float(found.reference[0]))
+            wanted = asked.prediction - float(found.reference[0])
+            notes += _residual_notes(float(weights.sum()) * asked.unit, float(found.values.sum()), wanted)
         fit = _fit(weights, sums, intercept)
         rule = TopK()
         evidence = weigh(fit, rule, top_probability(fit, rule), n_calls)
@@ -227,9 +228,8 @@ def _on_arrays(target: Callable[[Any], Any]) -> Callable[[Floats], Floats]:
     return on_arrays
 
 
-def _residual_notes(weights: Floats, values: Floats, own: float, reference: float) -> tuple[str, ...]:
-    """What the weights sum to, and what they should."""
-    total, everywhere, wanted = float(weights.sum()), float(values.sum()), own - reference
+def _residual_notes(total: float, everywhere: float, wanted: float) -> tuple[str, ...]:
+    """What the weights sum to, and the whole map, and what that should."""
     said = f"the weights sum to {total:.4g}; the output differs from the baseline's by {wanted:.4g}"
     outside = everywhere - total
     parted = f", {outside:.2g} lies outside the parts" if abs(outside) > RELATIVE * abs(wanted) else ""

@@ -20,7 +20,7 @@ RULES = ("midpoint", "trapezoid", "gauss")
 REMOVED = "removed"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class IntegratedGradients(ByGradient):
     """The mean gradient on the line from a baseline to the input, times their distance (Sundararajan et al. 2017).
 
@@ -74,7 +74,7 @@ class IntegratedGradients(ByGradient):
         return Drawn(away * mean, reference=slopes.values(base[:, None], rows)[:, 0])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ExpectedGradients(ByGradient):
     """Integrated gradients, averaged over baselines (Erion et al. 2021): one point on the way from each.
 

@@ -1,0 +1,706 @@
+"""Methods that need gradients: closed forms, captum's answers, promises, and what bad input gives."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import captum.attr
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+from torch import nn
+
+import contracts
+import veridical as vd
+from contracts import bits, check
+from networks import GRADIENTS, Reader, convolutional, dense, ids, line, looking, reading, seeded, spans
+from veridical.attribute import METHODS
+from veridical.attribute.maps import ByGradient, Drawn
+from veridical.toys import Game
+
+RNG = np.random.default_rng(0)
+SLOPES = np.array([2.0, -1.0, 0.5, 0.0])
+X = RNG.normal(size=(60, 4))
+FRAME = pd.DataFrame(X, columns=["age", "dose", "mass", "rate"])
+PICTURE = RNG.integers(0, 256, (12, 12, 3), dtype=np.uint8)  # (h, w, c)
+TENSOR = torch.as_tensor(PICTURE.transpose(2, 0, 1) / 255, dtype=torch.float32)  # (c, h, w)
+TEXT = "a good film with a good cast, but a bad end"
+INPUTS = torch.as_tensor(RNG.normal(size=(5, 3, 12, 12)), dtype=torch.float32)
+TARGETS = torch.tensor([0, 1, 2, 1, 0])
+
+CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
+    "array": (lambda: vd.Network(dense()), vd.Rows(X), X[0]),
+    "frame": (lambda: vd.Network(dense()), vd.Rows(FRAME), FRAME.iloc[0]),
+    "numbers": (lambda: vd.Network(dense(outputs=1)), vd.Rows(X, discretize=vd.Continuous()), X[0]),
+    "sparse": (lambda: vd.Network(dense()), vd.Rows(csr_matrix(X)), csr_matrix(X * (X > 0))[1]),
+    "picture": (looking, vd.Grid(3, 4), PICTURE),
+    "tensor": (lambda: vd.Network(convolutional(inplace=True)), vd.Superpixels(8), TENSOR),
+    "text": (reading, vd.Words(), TEXT),
+    "masks": (lambda: vd.Network(dense(6)), Game(), 6),
+}
+
+
+# Promises ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize("case", CASES)
+def test_methods_keep_their_promises(name: str, case: str) -> None:
+    build, represent, x = CASES[case]
+    contracts.check_gradient_method(GRADIENTS[name], build(), represent, x)
+
+
+@dataclass(frozen=True)
+class Broken(ByGradient):
+    """A method that does one thing it must not."""
+
+    how: str
+
+    def drawn(self, slopes: Any, x: Any, rows: Any, seeds: Any) -> Drawn:
+        module = slopes.network.module
+        if self.how == "weights":
+            next(module.parameters()).data += 1e-9
+        elif self.how == "flags":
+            module[0].train()
+        elif self.how == "hooks":
+            module[0].register_forward_hook(lambda *_: None)
+        elif self.how == "gradients":
+            module(slopes.inputs).sum().backward()
+        elif self.how == "requires":
+            next(module.parameters()).requires_grad_(False)
+        elif self.how == "rows":
+            module(slopes.inputs)
+        found = slopes(x[:, None], rows)[:, 0]
+        noise = np.random.default_rng().normal(size=found.shape) if self.how == "unseeded" else 0.0
+        return Drawn(found + 1e-9 * noise)
+
+    def __call__(self, model: Any, representation: Any, targets: Any, seed: Any) -> Any:
+        found = super().__call__(model, representation, targets, seed)
+        if self.how == "sums":
+            return tuple(replace(why, weights=why.weights[::-1]) for why in found)
+        if self.how == "prediction":
+            return tuple(replace(why, prediction=why.prediction + 1e-6) for why in found)
+        return found
+
+
+@pytest.mark.parametrize(
+    "how", ["weights", "flags", "hooks", "gradients", "requires", "rows", "unseeded", "sums", "prediction"]
+)
+def test_a_broken_method_is_caught(how: str) -> None:
+    with pytest.raises(AssertionError):
+        contracts.check_gradient_method(Broken(how), vd.Network(dense()), vd.Rows(X), X[0])
+
+
+def test_an_honest_one_is_not() -> None:
+    contracts.check_gradient_method(Broken("not at all"), vd.Network(dense()), vd.Rows(X), X[0])
+
+
+def test_what_was_there_before_stays() -> None:
+    """Gradients that someone accumulates, frozen weights, hooks of the user's own, and what is switched off."""
+    module, seen = dense(), []
+    module(torch.as_tensor(X)).sum().backward()
+    module[0].weight.requires_grad_(False)
+    module[2].register_forward_hook(lambda *_: seen.append(1))
+    before = contracts.state_of(module)
+    plain = vd.explain(dense(), vd.Rows(X), X[0], method=vd.Gradient())
+    for around in (torch.no_grad(), torch.inference_mode(), torch.enable_grad()):
+        with around:
+            why = vd.explain(module, vd.Rows(X), X[0], method=vd.Gradient())
+            enabled = torch.is_grad_enabled()
+        assert bits(why) == bits(plain)
+        assert enabled == isinstance(around, torch.enable_grad)
+    assert contracts.state_of(module) == before
+    assert seen
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_an_explanation_can_be_made_again_and_kept(name: str, tmp_path: Path) -> None:
+    network, rows = vd.Network(dense()), vd.Rows(X)
+    why = vd.explain(network, rows, X[0], method=GRADIENTS[name], rng=5)
+    assert bits(vd.rerun(network, rows, X[0], why.recipe)) == bits(why)
+    many = vd.explain_many(network, rows, X[:4], method=GRADIENTS[name], rng=5)
+    cut = vd.explain_many(network, rows, X[:4], method=GRADIENTS[name], rng=5, batch_size=3, n_jobs=2)
+    assert [bits(one) for one in many] == [bits(one) for one in cut]
+    assert bits(vd.rerun(network, rows, X[2], many[2].recipe)) == bits(many[2])
+    for kept in (why, many):
+        for ending in ("json", "parquet"):
+            kept.save(tmp_path / f"kept.{ending}")
+            back = vd.load(tmp_path / f"kept.{ending}")
+            pairs = zip(back, kept, strict=True) if isinstance(kept, vd.Explanations) else [(back, kept)]
+            assert all(bits(a) == bits(b) for a, b in pairs)
+        kept.save(tmp_path / "kept.html")
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize("case", ["frame", "picture", "text"])
+def test_every_view_stays_sensible(name: str, case: str) -> None:
+    build, represent, x = CASES[case]
+    why = vd.explain(build(), represent, x, method=GRADIENTS[name])
+    for shown in (repr(why), why._repr_html_(), str(why.verdict), *why.notes):
+        assert "nan" not in shown.lower().replace("name", "")
+    ax = why.plot()
+    assert ax is not None
+    plt.close("all")
+
+
+def test_texts_in_threads_do_not_mix() -> None:
+    texts = [f"{TEXT} {'and more of it ' * i}" for i in range(12)]
+    alone = vd.explain_many(reading(), vd.Words(), texts, method=vd.SmoothGrad(8))
+    jobs = vd.explain_many(reading(), vd.Words(), texts, method=vd.SmoothGrad(8), n_jobs=4)
+    assert [bits(one) for one in alone] == [bits(one) for one in jobs]
+
+
+def test_maps_are_what_explanations_sum() -> None:
+    network = vd.Network(convolutional())
+    for name, method in GRADIENTS.items():
+        if name == "expected_gradients":
+            method = vd.ExpectedGradients(INPUTS.numpy(), n_draws=6)
+        why = vd.explain(network, vd.Grid(3, 3), TENSOR, method=method, rng=3)
+        maps = method.maps(network, TENSOR[None], int(why.target), np.random.SeedSequence(3))
+        np.testing.assert_allclose(maps.values[0], why.map, rtol=1e-6, atol=1e-9)
+        several = method.maps(network, torch.cat([TENSOR[None], INPUTS]), None, np.random.SeedSequence(3))
+        np.testing.assert_allclose(several.values[0], why.map, rtol=1e-4, atol=1e-7)
+        assert (several.errors is None) == (getattr(method, "n_draws", None) is None)
+        assert several.values.flags.writeable is False
+
+
+def test_small_pieces_give_the_same_maps(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = vd.Network(convolutional())
+    whole = [method.maps(network, INPUTS, TARGETS, 1).values for method in (vd.Gradient(), vd.VarGrad(5))]
+    for module in ("maps", "slopes", "network"):
+        monkeypatch.setattr(f"veridical.attribute.{module}.AT_ONCE", 900)
+    cut = [method.maps(network, INPUTS, TARGETS, 1).values for method in (vd.Gradient(), vd.VarGrad(5))]
+    for a, b in zip(whole, cut, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-9)
+    assert network(INPUTS).shape == (5, 3)
+
+
+def answer(module: Any, x: Any) -> Any:
+    """The module's own outputs (k,) to one input."""
+    return vd.Network(module)(x[None])[0]
+
+
+# Closed forms: G.10 --------------------------------------------------------------------------------------------
+
+
+def mapped(method: Any, module: Any, x: Any, target: Any = 0) -> Any:
+    """The map of one input."""
+    return method.maps(vd.Network(module), torch.as_tensor(np.atleast_2d(x)), target, 0)
+
+
+def test_a_linear_network_has_closed_forms() -> None:
+    """F = w·x + b: every method's answer is known."""
+    w, x, base = SLOPES, X[0], 0.7
+    module = line(w, 3.0)
+    forms = {
+        vd.Gradient(): np.abs(w),
+        vd.Gradient(absolute=False): w,
+        vd.SmoothGrad(): w,
+        vd.SmoothGradSquared(): w**2,
+        vd.SmoothGradSquared(square="after"): w**2,
+        vd.VarGrad(): 0 * w,
+        vd.InputXGradient(): w * x,
+        vd.InputXGradient(absolute=True): np.abs(w) * x,
+        vd.IntegratedGradients(base): w * (x - base),
+        vd.IntegratedGradients(base, rule="trapezoid"): w * (x - base),
+        vd.IntegratedGradients(base, rule="gauss"): w * (x - base),
+    }
+    for method, form in forms.items():
+        found = mapped(method, module, x)
+        np.testing.assert_allclose(found.values[0], form, atol=1e-12)
+        assert found.errors is None or np.abs(found.errors).max() < 1e-12
+    complete = mapped(vd.IntegratedGradients(base), module, x)
+    assert abs(complete.residual[0]) < 1e-12
+    expected = mapped(vd.ExpectedGradients(X, n_draws=120), module, x)
+    np.testing.assert_allclose(expected.values[0], w * (x - X.mean(axis=0)), atol=1e-12)
+    assert abs(expected.residual[0]) < 1e-12
+
+
+def test_shapley_values_of_a_linear_network() -> None:
+    """w (x - E b) on independent columns, and the sum is exact; the error of the draws is known."""
+    rows = vd.Rows(X)
+    why = vd.explain(line(SLOPES, 3.0), rows, X[0], method=vd.KernelShap(n_samples=2**12))
+    mean = rows(X[0]).keeping(np.zeros((2**14, 4), bool), np.random.SeedSequence(0)).mean(axis=0)
+    np.testing.assert_allclose(why.weights, SLOPES * (X[0] - mean), atol=0.2)
+    assert why.local_prediction == pytest.approx(why.prediction, abs=1e-9)
+
+
+def test_expected_gradients_agree_with_shapley_values_on_a_line() -> None:
+    rows = vd.Rows(X)
+    why = vd.explain(line(SLOPES, 3.0), rows, X[0], method=vd.ExpectedGradients(n_draws=4000))
+    mean = rows(X[0]).keeping(np.zeros((2**16, 4), bool), np.random.SeedSequence(0)).mean(axis=0)
+    error = np.diff(why.intervals, axis=1)[:, 0] / 2
+    assert (np.abs(why.weights - SLOPES * (X[0] - mean)) <= 1.5 * error + 0.02).all()
+    assert why.intercept + why.weights.sum() == pytest.approx(why.prediction, abs=1e-9)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_finite_differences(bias: bool) -> None:
+    module, step = dense(6, 3, bias, width=32), 1e-6
+    x = RNG.normal(size=6)
+    with torch.no_grad():
+        up, down = (module(torch.as_tensor(x + sign * step * np.eye(6)))[:, 2] for sign in (1, -1))
+    slopes = (up - down).numpy() / (2 * step)
+    found = mapped(vd.Gradient(absolute=False), module, x, 2).values[0]
+    np.testing.assert_allclose(found, slopes, rtol=1e-4, atol=1e-8)
+
+
+def one_unit(upstream: float) -> Any:
+    module = nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU(), nn.Linear(1, 1, bias=False)).double().eval()
+    with torch.no_grad():
+        module[0].weight[:] = 1.0
+        module[2].weight[:] = upstream
+    return module
+
+
+@pytest.mark.parametrize(
+    ("x", "upstream", "gradient", "guided", "deconvolved"),
+    [(-1.0, 3.0, 0.0, 0.0, 3.0), (1.0, -3.0, -3.0, 0.0, 0.0), (1.0, 3.0, 3.0, 3.0, 3.0), (-1.0, -3.0, 0, 0, 0)],
+)
+def test_one_rectifier(x: float, upstream: float, gradient: float, guided: float, deconvolved: float) -> None:
+    module = one_unit(upstream)
+    assert mapped(vd.Gradient(absolute=False), module, x).values[0] == gradient
+    assert mapped(vd.GuidedBackprop(), module, x).values[0] == guided
+    assert mapped(vd.DeconvNet(), module, x).values[0] == deconvolved
+
+
+def test_rules_for_rectifiers_are_the_gradient_where_all_are_open() -> None:
+    module = nn.Sequential(line(SLOPES, 100.0), nn.ReLU()).eval()
+    for method in (vd.GuidedBackprop(), vd.DeconvNet()):
+        np.testing.assert_allclose(mapped(method, module, X[0]).values[0], SLOPES, atol=1e-12)
+
+
+def test_integrated_gradients_say_what_they_miss() -> None:
+    """The table of card G.10 on a 2 × 64 ReLU network: relative errors of the sums, median and largest."""
+    module = dense(20, 1, width=64)
+    inputs = torch.as_tensor(RNG.normal(size=(200, 20)))
+    with torch.no_grad():
+        wanted = (module(inputs) - module(torch.zeros(1, 20, dtype=torch.double)))[:, 0].numpy()
+    far = np.abs(wanted) > 0.05
+    for method, median in ((vd.IntegratedGradients(), 0.012), (vd.IntegratedGradients(n_steps=400), 0.002)):
+        found = method.maps(vd.Network(module), inputs, None, 0)
+        np.testing.assert_allclose(found.values.sum(axis=1) + found.residual, wanted, atol=1e-9)
+        assert np.median(np.abs(found.residual / wanted)[far]) < median
+    why = vd.explain(module, vd.Rows(inputs.numpy()), inputs[0].numpy(), method=vd.IntegratedGradients())
+    assert why.notes[-1].startswith(
+        f"the weights sum to {why.weights.sum():.4g}; the output differs from the base"
+    )
+    assert why.local_prediction == pytest.approx(why.intercept + why.weights.sum())
+
+
+def test_squares_and_variances_by_their_definitions() -> None:
+    """Slowly, by the same noise: E g², (E g)² and E (g - E g)²."""
+    module = dense(4, 1, width=16)
+    mean = mapped(vd.SmoothGrad(50), module, X[0]).values[0]
+    squares = mapped(vd.SmoothGradSquared(50), module, X[0]).values[0]
+    np.testing.assert_allclose(mapped(vd.SmoothGradSquared(50, square="after"), module, X[0]).values[0], mean**2)
+    np.testing.assert_allclose(mapped(vd.VarGrad(50), module, X[0]).values[0], squares - mean**2, atol=1e-12)
+
+
+def test_the_noise_is_a_share_of_the_range() -> None:
+    """Of F = Σ x³ the variance of the gradient 3 (x + s z)² is known: 9 (4 x² s² + 2 s⁴)."""
+
+    class Cubes(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return (x**3).sum(dim=1)
+
+    x = np.array([0.5, -1.0, 3.0])
+    s = 0.1 * 4.0
+    found = mapped(vd.VarGrad(40_000, noise=0.1), Cubes(), x, None)
+    truth = 9 * (4 * x**2 * s**2 + 2 * s**4)
+    np.testing.assert_allclose(found.values[0], truth, rtol=0.05)
+    z = (found.values[0] - truth) / found.errors[0]
+    assert np.abs(z).max() < 4
+    mean = mapped(vd.SmoothGrad(40_000, noise=0.1), Cubes(), x, None)
+    assert np.abs((mean.values[0] - 3 * (x**2 + s**2)) / mean.errors[0]).max() < 4
+
+
+def test_intervals_cover_what_more_draws_find() -> None:
+    """95 % intervals of sums over parts, of methods that draw; the error over 80 seeds of 4 parts is 0.012."""
+    module, rows = dense(4, 1, width=16), vd.Rows(X)
+    for method, many in (
+        (vd.SmoothGrad(12), vd.SmoothGrad(20_000)),
+        (vd.SmoothGradSquared(24), vd.SmoothGradSquared(20_000)),
+        (vd.ExpectedGradients(n_draws=24), vd.ExpectedGradients(n_draws=20_000)),
+    ):
+        truth = vd.explain(module, rows, X[1], method=many, rng=999).weights
+        inside = []
+        for seed in range(80):
+            why = vd.explain(module, rows, X[1], method=method, rng=seed)
+            inside.append((why.intervals[:, 0] <= truth) & (truth <= why.intervals[:, 1]))
+        assert np.mean(inside) == pytest.approx(0.95, abs=0.06), type(method).__name__
+
+
+def test_a_constant_network_has_no_evidence() -> None:
+    module = line(np.zeros(4), 2.0)
+    for name, method in GRADIENTS.items():
+        if name not in ("guided_backprop", "deconv_net", "lrp_epsilon", "lrp_preset_a_flat", "pattern_net"):
+            why = vd.explain(module, vd.Rows(X), X[0], method=method)
+            assert not why.weights.any()
+            assert why.verdict.sentence.startswith("No evidence")
+            assert not why.verdict.passed
+
+
+# Captum --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["gradient", "input_x_gradient", "integrated", "guided", "deconvolved"])
+def test_the_same_maps_as_captum(name: str) -> None:
+    module = convolutional()
+    ours, theirs, settings = {
+        "gradient": (vd.Gradient(), captum.attr.Saliency, {}),
+        "input_x_gradient": (vd.InputXGradient(), captum.attr.InputXGradient, {}),
+        "integrated": (vd.IntegratedGradients(rule="gauss"), captum.attr.IntegratedGradients, {"n_steps": 50}),
+        "guided": (vd.GuidedBackprop(), captum.attr.GuidedBackprop, {}),
+        "deconvolved": (vd.DeconvNet(), captum.attr.Deconvolution, {}),
+    }[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # captum sets hooks, and says so
+        wanted = theirs(module).attribute(INPUTS.clone().requires_grad_(), target=TARGETS, **settings)
+    found = ours.maps(vd.Network(module), INPUTS, TARGETS, 0).values
+    np.testing.assert_allclose(found, wanted.detach().numpy(), rtol=1e-4, atol=1e-7)
+
+
+def test_expected_gradients_are_captums_within_the_error_of_the_draws() -> None:
+    module, n = convolutional(), 600
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        np.random.seed(0)
+        wanted = captum.attr.GradientShap(module).attribute(
+            INPUTS[:1], baselines=INPUTS[1:], n_samples=n, stdevs=0.0, target=0
+        )
+    found = vd.ExpectedGradients(INPUTS[1:], n_draws=n).maps(vd.Network(module), INPUTS[:1], 0, 0)
+    z = (found.values - wanted.detach().numpy()) / (np.sqrt(2) * found.errors + 1e-12)
+    assert np.sqrt(np.mean(z**2)) < 1.15  # below 1, for all baselines come equally often here
+
+
+def test_captums_vectors_of_tokens() -> None:
+    module = seeded(Reader)
+    tokens = ids([TEXT])
+    layer = captum.attr.LayerIntegratedGradients(module, module.vectors)
+    base = torch.zeros_like(tokens)
+    wanted = layer.attribute(tokens, baselines=base, target=1, n_steps=50, method="gausslegendre")
+    network = vd.Network(module, prepare=ids, embedding="vectors", spans=spans)
+    padding = vd.IntegratedGradients("", rule="gauss")  # a text without tokens is padding alone
+    found = padding.maps(vd.Network(module, embedding="vectors", prepare=lambda texts: base), tokens, 1, 0)
+    np.testing.assert_allclose(found.values, wanted.sum(dim=-1).detach().numpy(), rtol=1e-3, atol=1e-6)
+    why = vd.explain(network, vd.Words(), TEXT, method=vd.IntegratedGradients("x"), target=1)
+    assert len(why.map) == len(TEXT)
+
+
+# Networks ------------------------------------------------------------------------------------------------------
+
+
+def test_methods_that_only_predict_run_on_networks() -> None:
+    network = vd.Network(convolutional(), answers="softmax")
+    for method in (vd.Lime(n_samples=64), vd.KernelShap(n_samples=64), vd.Occlusion()):
+        why = vd.explain(network, vd.Grid(2, 2), TENSOR, method=method)
+        assert 0 < why.prediction < 1
+        assert why.map is None
+    same = vd.explain(convolutional(), vd.Grid(2, 2), TENSOR, method=vd.Occlusion())
+    assert same.prediction == pytest.approx(answer(convolutional(), TENSOR).max())
+    assert (network(TENSOR[None]).sum(), network(TENSOR[None]).shape) == (pytest.approx(1.0), (1, 3))
+    assert vd.Network(dense(outputs=1), answers="sigmoid")(X[:3]).max() < 1
+    half = vd.Network(dense(outputs=1), answers=lambda outputs: outputs / 2)
+    np.testing.assert_allclose(half(FRAME[:3]), vd.Network(dense(outputs=1))(X[:3]) / 2)
+    assert vd.Network(dense())(csr_matrix(X)[:2]).shape == (2, 2)
+    assert vd.Network(dense())([*X[:2]]).shape == (2, 2)
+
+
+def test_answers_are_for_others_and_gradients_of_logits() -> None:
+    plain, soft = (vd.Network(convolutional(), answers=answers) for answers in (None, "softmax"))
+    a, b = (vd.explain(n, vd.Grid(2, 2), TENSOR, method=vd.Gradient()) for n in (plain, soft))
+    assert bits(a) == bits(b)
+
+
+def test_the_target_may_be_a_name_or_a_function_of_tensors() -> None:
+    module, rows = dense(4, 3), vd.Rows(X)
+    one = vd.explain(module, rows, X[0], method=vd.Gradient(False), target="b", classes=["a", "b", "c"])
+    assert (one.target, one.prediction) == ("b", pytest.approx(answer(module, X[0])[1]))
+
+    def margin(outputs: Any) -> Any:
+        return torch.log_softmax(outputs, dim=1)[:, 1]
+
+    why = vd.explain(module, rows, X[0], method=vd.Gradient(False), target=margin)
+    assert why.target == "margin"
+    assert why.prediction == pytest.approx(float(margin(torch.as_tensor(answer(module, X[0])[None]))[0]))
+    two = vd.explain(module, rows, X[0], method=vd.IntegratedGradients(), target=[0, lambda y: y[:, 1] - y[:, 0]])
+    assert len(two) == 2
+    top = vd.explain(module, rows, X[0], method=vd.Gradient())
+    assert top.target == int(answer(module, X[0]).argmax())
+
+
+def test_the_map_has_the_layout_of_the_instance() -> None:
+    module = convolutional()
+    first = vd.explain(module, vd.Grid(3, 3), TENSOR, method=vd.Gradient(), target=0)
+    last = vd.explain(looking(), vd.Grid(3, 3), PICTURE, method=vd.Gradient(), target=0)
+    np.testing.assert_allclose(first.map, last.map.transpose(2, 0, 1), rtol=1e-5)
+    np.testing.assert_allclose(first.weights, last.weights, rtol=1e-5)
+    gray = seeded(lambda: nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(200, 1)))
+    network = vd.Network(gray, prepare=lambda b: torch.as_tensor(np.array(b), dtype=torch.float32)[:, None])
+    why = vd.explain(network, vd.Grid(3, 3), PICTURE[..., 0] / 255, method=vd.Gradient())
+    assert why.map.shape == (12, 12)
+    steps = seeded(lambda: nn.Sequential(nn.Conv1d(2, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(54, 1)))
+    across = vd.Network(steps, prepare=lambda b: torch.as_tensor(np.array(b), dtype=torch.float32).mT)
+    why = vd.explain(across, vd.Windows(5), RNG.normal(size=(20, 2)), method=vd.GuidedBackprop())
+    assert why.map.shape == (20, 2)
+
+
+def test_a_token_is_shared_by_its_characters() -> None:
+    network, base = reading(), vd.IntegratedGradients("a")
+    why = vd.explain(network, vd.Words(), TEXT, method=vd.InputXGradient(), target=0)
+    tokens = vd.InputXGradient().maps(network, ids([TEXT]), 0, 0).values[0]
+    for value, (start, stop) in zip(tokens, spans(TEXT), strict=True):
+        np.testing.assert_allclose(why.map[start:stop], value / max(stop - start, 1), rtol=1e-6)
+    good = [value for value, (a, b) in zip(tokens, spans(TEXT), strict=True) if TEXT[a:b] == "good"]
+    assert dict(zip(why.names, why.weights, strict=True))["good"] == pytest.approx(sum(good))
+    assert "outside the parts" in vd.explain(network, vd.Words(), TEXT, method=vd.IntegratedGradients()).notes[-1]
+    assert vd.explain(network, vd.Sentences(split=","), TEXT, method=base).weights.shape == (2,)
+
+
+def test_baselines() -> None:
+    network, grid = vd.Network(convolutional()), vd.Grid(3, 3, fill=vd.Constant(0.5))
+    number = vd.explain(network, grid, TENSOR, method=vd.IntegratedGradients(0.5), target=0)
+    for baseline in ("removed", torch.full_like(TENSOR, 0.5), np.full((3, 12, 12), 0.5)):
+        same = vd.explain(network, grid, TENSOR, method=vd.IntegratedGradients(baseline), target=0)
+        np.testing.assert_allclose(same.weights, number.weights, rtol=1e-5, atol=1e-8)
+    row = vd.explain(dense(), vd.Rows(FRAME), FRAME.iloc[0], method=vd.IntegratedGradients(FRAME.iloc[1]))
+    assert row.intercept == pytest.approx(answer(dense(), X[1])[row.target])
+    text = vd.explain(reading(), vd.Words(), TEXT, method=vd.IntegratedGradients("removed"))
+    assert text.intercept != text.prediction
+    own = vd.explain(network, grid, TENSOR, method=vd.ExpectedGradients(n_draws=400), target=0)
+    np.testing.assert_allclose(own.weights, number.weights, atol=0.02)
+
+
+def test_rectifiers_of_every_kind() -> None:
+    """Modules, functions and methods, in place or not, used twice, with residuals: the same rule for all."""
+
+    class Net(nn.Module):
+        def __init__(self, kind: str) -> None:
+            super().__init__()
+            self.first, self.second, self.top = nn.Linear(4, 6), nn.Linear(6, 6), nn.Linear(6, 2)
+            self.shared, self.kind = nn.ReLU(inplace=kind == "in place"), kind
+
+        def rectify(self, x: Any) -> Any:
+            known = {
+                "function": torch.relu,
+                "method": lambda x: x.relu(),
+                "method in place": lambda x: x.relu_(),
+                "functional": nn.functional.relu,
+                "clamp": lambda x: x.clamp(min=0),
+            }
+            return known.get(self.kind, self.shared)(x)
+
+        def forward(self, x: Any) -> Any:
+            hidden = self.rectify(self.first(x))
+            return self.top(self.rectify(self.second(hidden) + hidden))
+
+    for method in (vd.GuidedBackprop(), vd.DeconvNet()):
+        wanted = None
+        for kind in ("module", "in place", "function", "method", "method in place", "functional", "clamp"):
+            module = seeded(lambda kind=kind: Net(kind).double())
+            before = contracts.state_of(module)
+            found = method.maps(vd.Network(module), torch.as_tensor(X[:8]), None, 0).values
+            wanted = found if wanted is None else wanted
+            np.testing.assert_allclose(found, wanted, atol=1e-12)
+            assert contracts.state_of(module) == before
+        plain = vd.Gradient(False).maps(vd.Network(module), torch.as_tensor(X[:8]), None, 0).values
+        assert np.abs(plain - wanted).max() > 1e-3
+    six = nn.Sequential(nn.Linear(4, 6), nn.ReLU6(), nn.Linear(6, 1)).double().eval()
+    assert vd.GuidedBackprop().maps(vd.Network(six), torch.as_tensor(X[:3]), None, 0).values.shape == (3, 4)
+
+
+def test_a_module_that_changes_its_inputs_is_harmless() -> None:
+    module = nn.Sequential(nn.ReLU(inplace=True), line(SLOPES)).eval()
+    x = torch.as_tensor(X[:2].copy())
+    found = vd.InputXGradient().maps(vd.Network(module), x, None, 0).values
+    np.testing.assert_allclose(found, np.where(X[:2] > 0, X[:2] * SLOPES, 0.0))
+    np.testing.assert_array_equal(x.numpy(), X[:2])
+    vd.Network(module)(x)
+    np.testing.assert_array_equal(x.numpy(), X[:2])
+
+
+def test_probabilities_are_pointed_out() -> None:
+    soft = nn.Sequential(dense(), nn.Softmax(dim=1)).eval()
+    assert "logits" in vd.explain(soft, vd.Rows(X), X[0], method=vd.Gradient()).notes[-1]
+    single = nn.Sequential(dense(outputs=1), nn.Sigmoid()).eval()
+    assert "logits" in vd.explain(single, vd.Rows(X), X[0], method=vd.Gradient()).notes[-1]
+    assert not vd.explain(dense(), vd.Rows(X), X[0], method=vd.Gradient()).notes
+
+
+def test_evaluating_gradients_beside_lime() -> None:
+    report = vd.evaluate(
+        dense(), vd.Rows(X), X[:10], metrics=["deletion", "seeds", "size"],
+        methods=[vd.Gradient(), vd.IntegratedGradients(n_steps=8), vd.Lime(n_samples=64)],
+    )  # fmt: skip
+    assert report.score("deletion", "Gradient").n == 10
+
+
+# Bad input -----------------------------------------------------------------------------------------------------
+
+ROWS = vd.Rows(X)
+
+
+def explain(module: Any, method: Any = None, **more: Any) -> Any:
+    return vd.explain(module, ROWS, X[0], method=method or vd.Gradient(), **more)
+
+
+def training(*layers: Any) -> Any:
+    return nn.Sequential(nn.Linear(4, 4), *layers, nn.Linear(4, 2)).double().train()
+
+
+class Odd(nn.Module):
+    """A module that answers as the function says."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self.answer, self.scale = answer, nn.Parameter(torch.ones(1, dtype=torch.double))
+        self.eval()
+
+    def forward(self, x: Any) -> Any:
+        return self.answer(x)
+
+
+def words(text: str) -> list[tuple[int, int]]:
+    return [(0, 999)]
+
+
+BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
+    "no gradients": (
+        lambda: explain(lambda X: X[:, 0]),
+        ("Gradient needs gradients", "vd.Network(module", "vd.Lime", "vd.Occlusion"),
+    ),
+    "batch norm": (lambda: explain(training(nn.BatchNorm1d(4))), ("training mode", "BatchNorm1d (1)", ".eval()")),
+    "dropout": (lambda: explain(training(nn.Dropout(0.5))), ("training mode", "Dropout", ".eval()")),
+    "dropout, predict alone": (lambda: vd.explain(training(nn.Dropout()), ROWS, X[0]), (".eval()",)),
+    "statistics of a batch": (
+        lambda: explain(training(nn.BatchNorm1d(4, track_running_stats=False)).eval()),
+        ("BatchNorm1d (1)", "others of its batch"),
+    ),
+    "no ReLU": (lambda: explain(line(SLOPES), vd.GuidedBackprop()), ("no ReLU", "vd.Gradient()")),
+    "no ReLU, deconvolution": (lambda: explain(nn.Tanh(), vd.DeconvNet(), target=0), ("no ReLU",)),
+    "nothing to differentiate": (lambda: explain(Odd(lambda x: x.detach()[:, 0])), ("differentiated", "detach()")),
+    "not a number": (lambda: explain(Odd(lambda x: x[:, 0] * float("nan"))), ("NaN",)),
+    "slope not a number": (lambda: explain(Odd(lambda x: (x - x.detach()).sqrt()), target=0), ("gradient is",)),
+    "several answers": (lambda: explain(Odd(lambda x: (x, x))), ("tuple", "logits alone")),
+    "a picture as answer": (lambda: explain(Odd(lambda x: x[..., None])), ("shape (1, 4, 1)", "one row")),
+    "not a module": (lambda: vd.Network(len), ("torch.nn.Module",)),
+    "prepare": (lambda: vd.Network(dense(), prepare=3), ("prepare wants a function",)),
+    "prepared to no tensor": (lambda: explain(vd.Network(dense(), prepare=np.asarray)), ("prepare", "tensor")),
+    "answers": (lambda: vd.Network(dense(), answers="tanh"), ("softmax", "tanh")),
+    "softmax of one": (
+        lambda: vd.Network(dense(outputs=1), answers="softmax")(X[:2]),
+        ("one output", 'answers="sigmoid"'),
+    ),
+    "embedding": (lambda: vd.Network(seeded(Reader), embedding="wrong"), ("'wrong'", "vectors")),
+    "token ids": (
+        lambda: vd.explain(vd.Network(seeded(Reader), prepare=ids), vd.Words(), TEXT, method=vd.Gradient()),
+        ("torch.int64", "embedding="),
+    ),
+    "no spans": (
+        lambda: vd.explain(
+            vd.Network(seeded(Reader), prepare=ids, embedding="vectors"), vd.Words(), TEXT, method=vd.Gradient()
+        ),
+        ("spans=",),
+    ),
+    "spans of another text": (
+        lambda: vd.explain(
+            vd.Network(seeded(Reader), prepare=ids, embedding="vectors", spans=words),
+            vd.Words(), TEXT, method=vd.Gradient(),
+        ),
+        ("from 0 to 999", "43 characters"),
+    ),
+    "texts without prepare": (
+        lambda: vd.explain(seeded(Reader), vd.Words(), TEXT, method=vd.Gradient()),
+        ("prepare=",),
+    ),
+    "resized": (
+        lambda: vd.explain(
+            vd.Network(nn.Flatten(), prepare=lambda b: b[:, :, ::2, ::2].float()),
+            vd.Grid(2, 2), TENSOR, method=vd.Gradient(),
+        ),
+        ("(3, 6, 6)", "(3, 12, 12)", "resize"),
+    ),
+    "parts that overlap": (
+        lambda: vd.explain(
+            line(np.ones(64)), vd.Windows(4, cut=vd.Bands()), RNG.normal(size=64), method=vd.Gradient()
+        ),
+        ("over each other",),
+    ),
+    "fields": (
+        lambda: vd.explain(
+            line(SLOPES), vd.Fields({"row": vd.Rows(X)}), {"row": X[0]}, method=vd.Gradient()
+        ),
+        ("where they lie",),
+    ),
+    "target out of range": (lambda: explain(dense(), target=7), ("unknown target 7",)),
+    "targets out of range": (
+        lambda: vd.Gradient().maps(vd.Network(dense()), torch.as_tensor(X), 2, 0),
+        ("from 0 to 1",),
+    ),
+    "too few targets": (
+        lambda: vd.Gradient().maps(vd.Network(dense()), torch.as_tensor(X), [0, 1], 0),
+        ("one an input (60)",),
+    ),
+    "target of NumPy": (
+        lambda: explain(dense(), target=lambda y: np.log(y.numpy(force=False)[:, 0])),
+        ("torch operations",),
+    ),
+    "target of two": (lambda: explain(dense(), target=lambda y: y), ("one number a row",)),
+    "no inputs": (lambda: vd.Gradient().maps(vd.Network(dense()), torch.zeros(0, 4), 0, 0), ("no inputs",)),
+    "draws": (lambda: vd.SmoothGrad(n_draws=1), ("n_draws", "at least 2")),
+    "noise": (lambda: vd.SmoothGrad(noise=-1), ("noise",)),
+    "square": (lambda: vd.SmoothGradSquared(square="both"), ("before", "after")),
+    "absolute": (lambda: vd.Gradient(absolute=2), ("absolute",)),
+    "steps": (lambda: vd.IntegratedGradients(n_steps=0), ("n_steps",)),
+    "rule": (lambda: vd.IntegratedGradients(rule="left"), ("midpoint", "left")),
+    "baseline": (lambda: vd.IntegratedGradients(None), ("baseline",)),
+    "baseline not a number": (lambda: vd.IntegratedGradients(float("nan")), ("baseline",)),
+    "removed from a table": (
+        lambda: explain(dense(), vd.IntegratedGradients("removed")),
+        ("drawn anew", "ExpectedGradients"),
+    ),
+    "removed from maps": (
+        lambda: vd.IntegratedGradients("removed").maps(vd.Network(dense()), torch.as_tensor(X), 0, 0),
+        ("removed",),
+    ),
+    "baseline of another shape": (
+        lambda: explain(dense(), vd.IntegratedGradients(np.zeros(3))),
+        ("shape (3,)", "(4,)"),
+    ),
+    "background of one text": (lambda: vd.ExpectedGradients("a text"), ("batch of instances",)),
+    "background of maps": (
+        lambda: vd.ExpectedGradients().maps(vd.Network(dense()), torch.as_tensor(X), 0, 0),
+        ("background=",),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_says_what_to_do(name: str) -> None:
+    call, said = BAD[name]
+    check(call, vd.VeridicalError, *said)
+
+
+def test_the_error_names_the_methods_that_need_only_predict() -> None:
+    message = check(lambda: explain(len), vd.InputError)
+    others = [m.__name__ for name, m in METHODS.items() if name not in (*GRADIENTS, "random_parts")]
+    assert all(f"vd.{name}" in message for name in others)
+    assert set(GRADIENTS) == {name for name, m in METHODS.items() if issubclass(m, ByGradient)}
+
+
+def test_an_embedding_that_is_used_twice_is_refused() -> None:
+    class Twice(Reader):
+        def forward(self, ids: Any) -> Any:
+            return super().forward(ids) + super().forward(ids)
+
+    network = vd.Network(seeded(Twice), prepare=ids, embedding="vectors", spans=spans)
+    check(lambda: vd.explain(network, vd.Words(), TEXT, method=vd.Gradient()), vd.InputError, "more than once")
+    assert not network.module.vectors._forward_hooks
