@@ -26,6 +26,7 @@ PLACES = ("bluesky", "emptyroom")  # of cats and of dogs, where there is a short
 PACKED = "pets/cutouts.npz"
 ZOOM, SHIFT = 0.15, 0.1  # how much larger or smaller an animal may be in training, and how far aside
 POOL = 512  # pieces of photographs of each kind to train on
+RATE = 5e-4  # of learning: at twice of it the network without a shortcut learns nothing for some epochs
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,10 +148,11 @@ def pictures(inputs: torch.Tensor) -> Any:
     return (inputs * cnn.SPREAD + cnn.MIDDLE).clamp(0, 1).permute(0, 2, 3, 1).contiguous().cpu().numpy()
 
 
-def trained(data: Path, found: Animals, shortcut: bool, *, seed: int, device: str, how: cnn.Training) -> Any:
+def trained(data: Path, found: Animals, shortcut: bool, *, seed: int, device: str, epochs: int) -> Any:
     """A network that learns cats from dogs, before places that tell them apart or do not."""
     pools = torch.stack([pieces(data, place, POOL, test=False, seed=seed) for place in PLACES]).to(device)
-    module = cnn.built(len(SPECIES), pets.SIDE, seed=seed).to(device)
+    how = cnn.Training(epochs=epochs, rate=RATE)
+    module = cnn.built(len(SPECIES), pets.SIDE, widths=cnn.WIDTHS, seed=seed).to(device)
     return cnn.train(module, found.layers, found.labels, seed=seed, how=how, augment=Before(pools, shortcut))
 
 

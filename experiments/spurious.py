@@ -25,14 +25,14 @@ import cells
 import cnn
 import pets
 import scenes
+import seeds
 import veridical as vd
-from sets import NoDataError
 
 KEY = ("seed", "pictures", "samples", "epochs")
 MODELS = {"bugged": True, "clean": False}  # whether the place tells the species
 PARTS = vd.Superpixels(n=32, fill=vd.Constant(cnn.MIDDLE))  # gray: 0 for the network, the baseline of the others
 NULLS = ("constant", "noise")  # maps that know nothing; "shuffled" and "another" are made of each method's own
-BACKGROUND = 64  # training pictures for methods that want some
+BACKGROUND = 256  # training pictures for methods that want some
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,19 +64,23 @@ def _numbers(picture: Any) -> Any:
     return np.asarray(parts.paint(np.arange(len(parts.parts), dtype=float))).astype(int)
 
 
+def staged(cell: cells.Cell, data: Path) -> tuple[scenes.Animals, Stage]:
+    """The animals to train on, and the pictures to explain, as many of cats as of dogs."""
+    rng = np.random.default_rng(cell["seed"])
+    train, test = (scenes.animals(data, split) for split in ("trainval", "test"))
+    return train.balanced(None, rng), Stage.of(data, test.balanced(cell["pictures"] // 2, rng), cell["seed"])
+
+
 def measure(cell: cells.Cell, data: Path, device: str) -> dict[str, Any]:
     """One seed: both networks, how good they are, and what fifteen methods say of each."""
     torch.set_num_threads(1)
-    rng = np.random.default_rng(cell["seed"])
-    train = scenes.animals(data, "trainval").balanced(None, rng)
-    stage = Stage.of(data, scenes.animals(data, "test").balanced(cell["pictures"] // 2, rng), cell["seed"])
+    train, stage = staged(cell, data)
     found: dict[str, Any] = {"n": len(stage.labels), "trained_on": len(train.labels)}
     found |= {"area": likeness.summed(stage.truth.mean((1, 2))), "seconds": {}}
     values = {}
     for name, shortcut in MODELS.items():
         begun = time.perf_counter()
-        how = cnn.Training(epochs=cell["epochs"])
-        module = scenes.trained(data, train, shortcut, seed=cell["seed"], device=device, how=how)
+        module = scenes.trained(data, train, shortcut, seed=cell["seed"], device=device, epochs=cell["epochs"])
         found["seconds"][f"training, {name}"] = time.perf_counter() - begun
         background = scenes.before(data, train, shortcut, BACKGROUND, seed=cell["seed"])
         explained = Explained(stage, module, background, device, cell)
@@ -195,40 +199,13 @@ def show(cell: cells.Cell) -> str:
 
 
 def arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder with pets/ and backgrounds/, or what scenes.py packed")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], help="of networks and test pictures")
-    parser.add_argument("--full", action="store_true", help="seeds 1 to 5")
-    parser.add_argument("--pictures", type=int, default=192, help="that are explained, half of them cats")
+    parser = seeds.arguments(__doc__, "spurious")
     parser.add_argument("--samples", type=int, default=1000, help="of LIME and KernelSHAP")
-    parser.add_argument("--epochs", type=int, default=60, help="of training")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--limit", type=int, default=7200, help="seconds after which a cell is given up")
-    parser.add_argument("--resume", action="store_true", help="leave what was measured without an error as it is")
-    parser.add_argument("--out", type=Path, default=cells.FOLDER / "spurious.json")
     return parser
 
 
 def main(settings: argparse.Namespace) -> None:
-    try:
-        scenes.check(settings.data, scenes.PLACES)
-    except NoDataError as error:
-        raise SystemExit(f"spurious: {error}") from None
-    cnn.check_device(settings.device)
-    results = cells.Results(settings.out, "spurious", KEY)
-    results.commands = list(dict.fromkeys([*results.commands, cells.command(settings.data)]))
-    fixed = {key: getattr(settings, key) for key in KEY if key != "seed"}
-    cells.work(
-        results,
-        [{"seed": seed, **fixed} for seed in (range(1, 6) if settings.full else settings.seeds)],
-        lambda cell: measure(cell, settings.data, settings.device),
-        resume=settings.resume,
-        jobs=settings.jobs,
-        limit=settings.limit,
-        show=show,
-    )
-    print(f"{results.path}: {len(results.cells)} cells. Tables: python experiments/report.py --only spurious")
+    seeds.run("spurious", settings, measure, key=KEY, places=scenes.PLACES, show=show)
 
 
 if __name__ == "__main__":

@@ -24,10 +24,13 @@ from veridical.attribute.network import Network
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
 from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
+from veridical.attribute.patterns import PatternAttribution, PatternNet
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
+from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.debug.audit import Audit, Result
+from veridical.debug.concepts import Concept, tcav
 from veridical.debug.records import Subject
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
 from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
@@ -62,6 +65,7 @@ __all__ = [
     "ChangePoints",
     "ClusterThenExplain",
     "Comparison",
+    "Concept",
     "Concepts",
     "Constant",
     "Continuous",
@@ -92,6 +96,8 @@ __all__ = [
     "Least",
     "Lime",
     "Linear",
+    "LrpEpsilon",
+    "LrpPresetAFlat",
     "Mame",
     "Maple",
     "Maps",
@@ -111,6 +117,8 @@ __all__ = [
     "Part",
     "PartMean",
     "Parzen",
+    "PatternAttribution",
+    "PatternNet",
     "Pick",
     "PickLime",
     "Quantiles",
@@ -155,4 +163,5 @@ __all__ = [
     "pick_at_random",
     "pick_for_two",
     "rerun",
+    "tcav",
 ]

@@ -171,8 +171,8 @@ class Asked:
         notes = _probability_notes(self.network, outputs)
         if found.reference is not None:
             intercept = float(found.reference[0]) / asked.unit
-            wanted = asked.prediction - float(found.reference[0])
-            notes += _residual_notes(float(weights.sum()) * asked.unit, float(found.values.sum()), wanted)
+            sums_to = float(weights.sum()) * asked.unit, float(found.values.sum())
+            notes += _residual_notes(*sums_to, asked.prediction, float(found.reference[0]))
         fit = _fit(weights, sums, intercept)
         rule = TopK()
         evidence = weigh(fit, rule, top_probability(fit, rule), n_calls)
@@ -228,9 +228,10 @@ def _on_arrays(target: Callable[[Any], Any]) -> Callable[[Floats], Floats]:
     return on_arrays
 
 
-def _residual_notes(total: float, everywhere: float, wanted: float) -> tuple[str, ...]:
+def _residual_notes(total: float, everywhere: float, own: float, reference: float) -> tuple[str, ...]:
     """What the weights sum to, and the whole map, and what that should."""
-    said = f"the weights sum to {total:.4g}; the output differs from the baseline's by {wanted:.4g}"
+    wanted, what = own - reference, "differs from the baseline's by" if reference else "is"
+    said = f"the weights sum to {total:.4g}; the output {what} {wanted:.4g}"
     outside = everywhere - total
     parted = f", {outside:.2g} lies outside the parts" if abs(outside) > RELATIVE * abs(wanted) else ""
     return (f"{said}: residual {wanted - everywhere:.2g}{parted}",)
