@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.metrics import roc_auc_score
 
 import cells
 import cnn
@@ -29,6 +28,7 @@ import trained
 import veridical as vd
 from fifteen import METHODS, PAINTED, RANDOM, SIGNED, Asked, maps
 from sets import NoDataError
+from veridical.debug.ranking import auroc
 
 KEY = ("part", "set", "model", "method", "seed")
 SETS = (*suspects.PICTURES, *flips.TABLES)
@@ -100,25 +100,25 @@ def _maps(
 
 def _told_apart(flipped: Any, others: Any) -> float:
     """AUROC of flipped rows against others, the less alike the more suspicious."""
-    return float(roc_auc_score([1] * len(flipped) + [0] * len(others), -np.concatenate([flipped, others])))
+    return auroc(-np.concatenate([flipped, others]), np.arange(2 * len(flipped)) < len(flipped))[0]
 
 
 def scored(cell: cells.Cell, data: Path, device: str, folder: Path) -> dict[str, Any]:
     """Scores of training rows without explanations, or of the maps of one method."""
     learned = suspects.load(data, cell["set"], cell["seed"])
+    rows = np.arange(len(learned.X)) if cell["method"] == MODEL else _rows(learned, cell)
+    wrong, given = learned.wrong[rows], learned.given[rows]
     if cell["method"] == MODEL:
-        rows = np.arange(len(learned.X))
-        scores, found = suspicion.of_model(learned, cell["model"], cell["seed"], device)
-        accuracy = {"accuracy": found}
+        scores, right = suspicion.of_model(learned, cell["model"], cell["seed"], device)
+        more: dict[str, Any] = {"accuracy": right}
     else:
-        rows = _rows(learned, cell)
         model = suspicion.model(learned, cell["model"], cell["set"], cell["seed"], device, folder)
         shown = _explained(learned, cell, model, rows, device)
-        scores = {name: by(shown, learned.given[rows]) for name, by in suspicion.BY_MAP.items()}
-        accuracy = {}
-    wrong = learned.wrong[rows]
-    judged = {name: suspicion.judged(each, wrong, cell["seed"]) for name, each in scores.items()}
-    return {"n": len(rows), **accuracy, "scores": judged}
+        scores, more = suspicion.of_maps(shown, given), {"nulls": {}}
+        for null, each in suspicion.nulls(shown, given, cell["seed"]).items():
+            more["nulls"][null] = {name: suspicion.judged(s, wrong) for name, s in each.items()}
+    judged = {name: suspicion.judged(each, wrong) for name, each in scores.items()}
+    return {"n": len(rows), **more, "scores": judged}
 
 
 def _rows(learned: suspects.Learned, cell: cells.Cell) -> Any:
