@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from veridical.debug.ranking import auroc
 
 import cells
 import cnn
@@ -28,7 +29,6 @@ import trained
 import veridical as vd
 from fifteen import METHODS, PAINTED, RANDOM, SIGNED, Asked, maps
 from sets import NoDataError
-from veridical.debug.ranking import auroc
 
 KEY = ("part", "set", "model", "method", "seed")
 SETS = (*suspects.PICTURES, *flips.TABLES)
@@ -159,7 +159,12 @@ KINDS = {"maps": ("right", "misled"), "scores": ("misled",)}  # networks that th
 
 def measure(cell: cells.Cell, data: Path, device: str, folder: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
-    return PARTS[cell["part"]](cell, data, device, folder)
+    return PARTS[cell["part"]](cell, data, device_of(cell["set"], device), folder)
+
+
+def device_of(name: str, device: str) -> str:
+    """Networks for tables are too small for a GPU."""
+    return "cpu" if name in flips.TABLES else device
 
 
 def plan(settings: argparse.Namespace) -> list[cells.Cell]:
@@ -185,7 +190,7 @@ def _needed(left: Sequence[cells.Cell]) -> list[tuple[str, int, str]]:
 
 def prepared(name: str, seed: int, kind: str, data: Path, device: str, folder: Path) -> None:
     """Train a network and keep it."""
-    suspicion.misled(suspects.load(data, name, seed), name, seed, device, folder, kind)
+    suspicion.misled(suspects.load(data, name, seed), name, seed, device_of(name, device), folder, kind)
 
 
 def show(cell: cells.Cell) -> str:

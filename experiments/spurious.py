@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import fifteen
-import likeness
 import numpy as np
 import torch
 
 import cells
 import cnn
+import fifteen
+import likeness
 import pets
 import scenes
 import seeds

@@ -46,7 +46,7 @@ def told(cells: Sequence[Cell]) -> str:
 
 
 def alike(cells: Sequence[Cell], measure: str) -> str:
-    """How alike maps of flipped rows and of others are under the two networks, and whether that tells them apart."""
+    """How alike maps of flipped rows and of others are under the two networks, and if that tells them apart."""
     rows = []
     for method, some in likenesses.by_method(cells).items():
         row: dict[str, Any] = {"method": method}
@@ -117,7 +117,7 @@ def best(cells: Sequence[Cell]) -> str:
                 continue
             _, method, score = order[0]
             own = where(some, method=method)
-            rest = [c for c in likenesses.by_method(some).values()]
+            rest = list(likenesses.by_method(some).values())
             middle = np.median([mean(c, s) for c in rest for s in c[0]["scores"]])
             chance = np.max([np.mean([c["nulls"][n][score]["precision"] for c in own]) for n in own[0]["nulls"]])
             rows.append(
@@ -189,7 +189,7 @@ def figures(cells: Sequence[Cell], folder: Path) -> None:
     panel = panels[0]
     for y, name in enumerate(names):
         some = where(scores, set=name)
-        for method, own in likenesses.by_method(some).items():
+        for own in likenesses.by_method(some).values():
             value = max(mean(own, score) for score in own[0]["scores"])
             panel.plot(value, y, "o", ms=4, color="C0", alpha=0.5, label="best score of each method's maps")
         base = where(some, method=MODEL)
