@@ -95,6 +95,14 @@ class Masks(ByLaw):
         """The masks themselves."""
         return masks.astype(np.float64)
 
+    def gather(self, values: Any) -> Floats:
+        """One number a part already."""
+        return np.asarray(values, dtype=np.float64)
+
+    def paint(self, weights: Floats) -> Floats:
+        """One place a part."""
+        return np.asarray(weights, dtype=np.float64)
+
 
 @dataclass(frozen=True, eq=False)
 class Scaffold:
@@ -120,10 +128,3 @@ def looks_real(real: Any, changed: Any, features: Callable[[Any], Any] = np.asar
     rows = [features(real), features(changed)]
     forest.fit(np.vstack(rows), np.repeat([True, False], [len(each) for each in rows]))
     return lambda X: np.asarray(forest.predict(features(X)))
-    def gather(self, values: Any) -> Floats:
-        """One number a part already."""
-        return np.asarray(values, dtype=np.float64)
-
-    def paint(self, weights: Floats) -> Floats:
-        """One place a part."""
-        return np.asarray(weights, dtype=np.float64)
