@@ -92,7 +92,7 @@ class ByGradient:
         torch = require("torch", extra="torch")
         if not len(inputs):
             raise InputError("there are no inputs to make maps of")
-        own = inputs.detach() if isinstance(inputs, torch.Tensor) else network.own(inputs)
+        own = network.moved(inputs) if isinstance(inputs, torch.Tensor) else network.own(inputs)
         root = np.random.SeedSequence(seed) if isinstance(seed, int) else seed
         given = self.references(None, root)
         slopes = Slopes(network, own, reader(network, own, targets))
