@@ -513,6 +513,9 @@ def test_baselines() -> None:
     assert row.intercept == pytest.approx(answer(dense(), X[1])[row.target])
     text = vd.explain(reading(), vd.Words(), TEXT, method=vd.IntegratedGradients("removed"))
     assert text.intercept != text.prediction
+    for some in (X, FRAME, [*X], csr_matrix(X)):  # more than are drawn
+        drawn = vd.explain(dense(), vd.Rows(FRAME), FRAME.iloc[0], method=vd.ExpectedGradients(some, n_draws=20))
+        assert drawn.n_calls == 1 + 2 * 20
     own = vd.explain(network, grid, TENSOR, method=vd.ExpectedGradients(n_draws=400), target=0)
     np.testing.assert_allclose(own.weights, number.weights, atol=0.02)
 
@@ -571,6 +574,7 @@ def test_probabilities_are_pointed_out() -> None:
     single = nn.Sequential(dense(outputs=1), nn.Sigmoid()).eval()
     assert "logits" in vd.explain(single, vd.Rows(X), X[0], method=vd.Gradient()).notes[-1]
     assert not vd.explain(dense(), vd.Rows(X), X[0], method=vd.Gradient()).notes
+    assert "randomize" in vd.explain(dense(), vd.Rows(X), X[0], method=vd.GuidedBackprop()).notes[-1]
 
 
 def test_evaluating_gradients_beside_lime() -> None:
