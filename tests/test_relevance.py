@@ -108,10 +108,9 @@ def test_flat_spreads_evenly() -> None:
     """A layer that says 1 everywhere gives every pixel inside as much as any other, and all of it."""
     module = made(nn.Conv2d(2, 1, 3, padding=1), nn.Flatten(), nn.Linear(100, 1, bias=False))
     with torch.no_grad():
-        module[0].weight.zero_()
         module[0].bias.fill_(1.0)
         module[2].weight.fill_(1.0)
-    found = maps(vd.LrpPresetAFlat(), module, targets=0)
+    found = maps(vd.LrpPresetAFlat(), module, torch.zeros_like(PICTURES), 0)
     np.testing.assert_allclose(found.values[:, :, 2:-2, 2:-2], 0.5 * 100 / 100.1, rtol=1e-9)
     np.testing.assert_allclose(found.values.sum(axis=(1, 2, 3)), 100 * 100 / 100.1, rtol=1e-9)
 
