@@ -12,14 +12,26 @@ from tables import FOLDER, table
 
 README = Path(__file__).parent / "README.md"
 FRONT = Path(__file__).parents[1] / "README.md"
-ORDER = ("calls", "coverage", "overhead", "clock", "compositing", "batch", "pick", "memory", "imports", "shapley")
+ORDER = (
+    "calls",
+    "coverage",
+    "overhead",
+    "clock",
+    "compositing",
+    "batch",
+    "pick",
+    "memory",
+    "imports",
+    "shapley",
+    "audit",
+)
 FAMILIES = ("", "-text", "-images", "-networks")
 
 
 def section(record: Mapping[str, Any]) -> str:
     """One benchmark: how it was run, its targets, its table."""
     made = record["environment"]
-    peer = "shap" if record["benchmark"] == "shapley" else "lime"
+    peer = {"shapley": "shap", "audit": "torch"}.get(record["benchmark"], "lime")
     shown = ("veridical", peer, *(("captum", "torch") if "networks" in record["benchmark"] else ()))
     packages = ", ".join(f"{p} {made[p]}" for p in (*shown, "numpy", "scikit-learn"))
     machine = f"{made['cpu']}, {made['cores']} cores, Python {made['python']}"

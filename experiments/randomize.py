@@ -34,7 +34,7 @@ KEY = ("network", "mode", "method", "seed", "n")
 MODES = ("cascade", "independent")
 ANOTHER = 1000  # apart from the seeds asked for
 BACKGROUND = 60  # pictures for what needs them
-REGIONS, SAMPLES = 32, 128  # of a photograph, and of a LIME of it
+REGIONS, SAMPLES, DRAWS = 32, 128, 12  # of a photograph, of LIME, and of methods that draw
 PLAIN_SIDE, SMOOTH, CLASSES = 64, 3.0, 10  # of pictures made here
 WIDTHS, POOLED, HIDDEN = (32, 32, 64, 64, 128, 128), (2, 4, 6), 128
 
@@ -120,7 +120,7 @@ def asked(module: Any, prepare: Callable[[Any], Any], pictures: Any, n: int, sta
         targets = module(prepare(some)).argmax(1).cpu().numpy()
     parts = [regions(picture) for picture in some]
     network = vd.Network(module, prepare=prepare)
-    return Case(module, Asked(network, some, targets, pictures[n : n + BACKGROUND], parts, SAMPLES), stages)
+    return Case(module, Asked(network, some, targets, pictures[n : n + BACKGROUND], parts, SAMPLES, DRAWS), stages)
 
 
 def regions(picture: Any) -> Any:

@@ -372,9 +372,12 @@ def check_method(
 
 def check_gradient_method(method: Any, network: Any, represent: Any, x: Any) -> None:
     """All promises of a method that needs gradients, of an instance ``x`` whose network is in evaluation mode."""
+    import torch
+
     asked: list[int] = []
     module = network.module
     before = state_of(module)
+    vd.explain(network, represent, x, method=method)  # it may learn something of the network, once
     handle = module.register_forward_hook(lambda _module, inputs, _output: asked.append(len(inputs[0])))
     try:
         why = vd.explain(network, represent, x, method=method)
@@ -386,7 +389,8 @@ def check_gradient_method(method: Any, network: Any, represent: Any, x: Any) -> 
     assert why.n_calls == sum(asked)
     instance = represent(x).keeping(np.ones((1, len(why.names)), bool), SEED)
     inputs = network.tensor(instance[0:1] if isinstance(instance, Stream) else instance)
-    outputs = module(inputs).detach().reshape(1, -1)
+    with torch.no_grad():
+        outputs = module(inputs).reshape(1, -1)
     assert why.prediction == float(outputs[0, why.target if isinstance(why.target, int) else 0])
     assert why.local_prediction == pytest.approx(why.intercept + why.weights.sum(), abs=1e-9)
     np.testing.assert_allclose(why.weights, represent(x).gather(why.map), atol=1e-12)

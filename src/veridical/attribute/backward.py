@@ -104,12 +104,13 @@ class Walk:
         self._raw: dict[int, Any] = {}  # what differs from the input by order, unit or origin alone
 
     def __call__(self, inputs: Any) -> Any:
-        """The module's outputs to inputs that are a leaf with a gradient, or whose tokens' vectors are."""
+        """The module's outputs to inputs that have a gradient, or to tokens whose vectors are leaves with one."""
         torch = require("torch", extra="torch")
         if any(isinstance(each, torch.jit.ScriptModule) for each in self._module.modules()):
             raise InputError(
                 f"{self._rules.name} cannot see into a scripted module: pass the module it was made of"
             )
+        self._raw[id(inputs)] = inputs
         with torch.enable_grad(), _watch(self._step):
             outputs = torch.func.functional_call(self._module, self._fixed, (inputs,))
         if self._rules.rescaled:
@@ -120,10 +121,10 @@ class Walk:
         return outputs
 
     def _is_raw(self, tensor: Any) -> bool:
-        """Whether it is the input, as good as: weights are fixed, so that no other leaf has a gradient."""
-        if self._rules.first is None:
+        """Whether it is as good as the input: weights are fixed, so that no other leaf has a gradient."""
+        if self._rules.first is None or not getattr(tensor, "requires_grad", False):
             return False
-        return id(tensor) in self._raw or (getattr(tensor, "requires_grad", False) and tensor.is_leaf)
+        return id(tensor) in self._raw or bool(tensor.is_leaf)
 
     def _step(self, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Do what the module does, and note how to go back."""

@@ -56,6 +56,11 @@ class ByGradient:
         """Points at which an input is asked about."""
         return 1
 
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What a reader of any of its maps should know."""
+        return ()
+
     def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
         """The maps of the inputs ``rows``, whose points are x (r, *shape), one seed each."""
         raise NotImplementedError
@@ -92,7 +97,7 @@ class ByGradient:
         torch = require("torch", extra="torch")
         if not len(inputs):
             raise InputError("there are no inputs to make maps of")
-        own = inputs.detach() if isinstance(inputs, torch.Tensor) else network.own(inputs)
+        own = network.moved(inputs) if isinstance(inputs, torch.Tensor) else network.own(inputs)
         root = np.random.SeedSequence(seed) if isinstance(seed, int) else seed
         given = self.references(None, root)
         slopes = Slopes(network, own, reader(network, own, targets))
@@ -168,7 +173,7 @@ class Asked:
         draws = None if found.draws is None else layout(found.draws[0])
         sums = None if draws is None else np.stack([self.representation.gather(d) for d in draws]) / asked.unit
         intercept = own - float(weights.sum())
-        notes = _probability_notes(self.network, outputs)
+        notes = self.method.cautions + _probability_notes(self.network, outputs)
         if found.reference is not None:
             intercept = float(found.reference[0]) / asked.unit
             sums_to = float(weights.sum()) * asked.unit, float(found.values.sum())
@@ -240,8 +245,8 @@ def _residual_notes(total: float, everywhere: float, own: float, reference: floa
 def _probability_notes(network: Network, outputs: Floats) -> tuple[str, ...]:
     """Whether the outputs look like probabilities, which flatten where the network is sure."""
     last = [type(part).__name__ for part in network.module.modules()][-1:]
-    sums = outputs.shape[1] > 1 and outputs.min() >= 0 and abs(outputs.sum() - 1) < 1e-4
-    if sums or last in (["Sigmoid"], ["Softmax"]):
+    inside = outputs.min() >= 0 and outputs.max() <= 1
+    if inside and (last == ["Sigmoid"] or (outputs.shape[1] > 1 and abs(outputs.sum() - 1) < 1e-4)):
         return (
             "the network's outputs look like probabilities, whose gradients vanish where it is sure: its logits "
             "are the better target, so leave the last softmax or sigmoid out",

@@ -64,7 +64,7 @@ def epsilon_rule(epsilon: float) -> Rule:
 
     def rule(layer: Layer, message: Any) -> Any:
         z = layer.z.detach()
-        return layer.back(message * z / (z + epsilon * (2 * (z >= 0) - 1)))
+        return layer.back(message * z / (z + z.new_full((), epsilon).copysign(z)))
 
     return rule
 

@@ -133,19 +133,23 @@ def reader(network: Network, inputs: Any, targets: Any) -> Read:
     torch = require("torch", extra="torch")
     if callable(targets):
         return by_function(targets)
-    with torch.no_grad():
-        outputs = torch.cat([network.ask(inputs[piece]) for piece in pieces(inputs, AT_ONCE)])
-    n, k = outputs.shape
+    n = len(inputs)
     if targets is None:
-        index = outputs.argmax(dim=1)
+        with torch.no_grad():
+            index = torch.cat([network.ask(inputs[piece]).argmax(dim=1) for piece in pieces(inputs, AT_ONCE)])
     else:
-        given = targets if isinstance(targets, torch.Tensor) else torch.as_tensor(np.asarray(targets))
-        index = given.to(outputs.device).expand(n) if given.ndim == 0 else given.to(outputs.device)
-    if index.shape != (n,) or index.is_floating_point() or int(index.min()) < 0 or int(index.max()) >= k:
-        raise InputError(
-            f"targets are the outputs to explain, from 0 to {k - 1}, one for all or one an input ({n})"
-        )
-    return lambda outputs, own: outputs.gather(1, index[own][:, None].long())[:, 0]
+        given = torch.as_tensor(targets if isinstance(targets, torch.Tensor) else np.asarray(targets))
+        index = given.to(inputs.device).expand(n) if given.ndim == 0 else given.to(inputs.device)
+
+    def read(outputs: Any, own: Any) -> Any:
+        k = outputs.shape[1]
+        if index.shape != (n,) or index.is_floating_point() or int(index.min()) < 0 or int(index.max()) >= k:
+            raise InputError(
+                f"targets are outputs to explain, from 0 to {k - 1}, one for all or one an input ({n})"
+            )
+        return outputs.gather(1, index[own][:, None].long())[:, 0]
+
+    return read
 
 
 def by_function(target: Callable[[Any], Any]) -> Read:

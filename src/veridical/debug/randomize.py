@@ -6,15 +6,17 @@ model. What may stay alike is what the model's own answers keep, so those are me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtrit
 
-from veridical.debug.cases import AGAIN, Cases, cases
+from veridical.attribute.network import Network
+from veridical.debug.cascade import Depths, layer_twins
+from veridical.debug.cases import AGAIN, Cases, cases, is_cheap
 from veridical.debug.records import Rng, Subject
-from veridical.debug.similarity import OURS, SIGNED, Alike, Reference
+from veridical.debug.similarity import OURS, Alike, Reference
 from veridical.debug.twins import Twin, twins
 from veridical.errors import NotApplicable
 from veridical.evaluate.weights import correlation
@@ -33,14 +35,16 @@ class Broken:
     """What is left of the explanations under all broken models of one kind."""
 
     name: str
+    main: str  # the measure that ours rests on
     alike: tuple[dict[str, Alike], ...]  # one a model
     answers: Floats  # (models,) correlation of the models' own answers with those of the whole model
+    decides: bool
     kept: float  # share of instances whose predicted class is the same; nan if there are no classes
 
     @property
     def ours(self) -> Floats:
         """(models, n): 0 as like as null pairs, 1 as like as repeats."""
-        return np.stack([each[SIGNED].shares for each in self.alike])
+        return np.stack([each[self.main].shares for each in self.alike])
 
     @property
     def limit(self) -> float:
@@ -63,7 +67,7 @@ class Broken:
         return lines
 
     def _nulls(self) -> dict[str, float]:
-        signed = self.alike[0][SIGNED]
+        signed = self.alike[0][self.main]
         reach = signed.again - signed.null
         return {key: (value - signed.null) / reach for key, value in signed.nulls.items() if np.isfinite(value)}
 
@@ -74,11 +78,20 @@ def randomize(method: Method, subject: Subject, rng: Rng) -> Verdict:
     own, again = some.explained(), some.explained(AGAIN)
     _check(own)
     reference = Reference.of(own, again, child_of(some.seed, NULLS))
-    signed = reference.alike(again)[SIGNED]
+    signed = reference.alike(again)[reference.main]
     if not signed.clear:
         return _unstable(signed, some, own)
-    found, shown = broken(some, reference, twins(subject, child_of(some.seed, TWINS), N_TWINS))
+    found, shown = broken(some, reference, _twins(some))
     return _verdict(found, some, (*own[:SHOWN], *shown))
+
+
+def _twins(some: Cases) -> Iterator[Twin]:
+    """Broken twins: of a network, layer by layer; of any other model, by what it is trained on or shown."""
+    subject, seed = some.subject, child_of(some.seed, TWINS)
+    if not isinstance(subject.model.predict, Network):
+        return twins(subject, seed, N_TWINS)
+    cheap = is_cheap(some.method, subject.represent.each(subject.X))
+    return layer_twins(subject, Depths() if cheap else Depths(2, 0), seed, N_TWINS if cheap else 2)
 
 
 def broken(
@@ -87,16 +100,27 @@ def broken(
     """What is left under each kind of twin, and some explanations of the last one."""
     alike: dict[str, list[dict[str, Alike]]] = {}
     answers: dict[str, list[Floats]] = {}
+    decides: dict[str, bool] = {}
     shown: tuple[Explanation, ...] = ()
     for number, twin in enumerate(made):
         explained = some.explained(FIRST + number, twin.model)
         alike.setdefault(twin.name, []).append(reference.alike(explained))
         answers.setdefault(twin.name, []).append(twin.model(some.inputs))
-        shown = explained[:SHOWN]
+        decides[twin.name] = twin.decides
+        shown = explained[:SHOWN] if twin.decides else shown
     found = []
     for name, each in alike.items():
         same = [_correlated(some.outputs, other) for other in answers[name]]
-        found.append(Broken(name, tuple(each), np.array(same), _kept(some.outputs, answers[name])))
+        found.append(
+            Broken(
+                name,
+                reference.main,
+                tuple(each),
+                np.array(same),
+                decides[name],
+                _kept(some.outputs, answers[name]),
+            )
+        )
     return found, shown
 
 
@@ -113,7 +137,7 @@ def crossed(values: Floats) -> tuple[float, float, float]:
 
 def _verdict(found: Sequence[Broken], some: Cases, evidence: tuple[Explanation, ...]) -> Verdict:
     lines = [each.measured() for each in found]
-    limits = np.array([each.limit for each in found])
+    limits = np.array([each.limit if each.decides else np.inf for each in found])
     over = np.array([line[0].low for line in lines]) - limits
     passed = bool((over <= 0).all())
     worst = int(np.argmax(np.array([line[0].value for line in lines]) - limits if passed else over))

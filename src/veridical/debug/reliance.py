@@ -1,12 +1,223 @@
-"""Does the model rely on what it must not?"""
+"""Does the model rely on a region, word or column? It is asked, without training it anew."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from veridical.attribute.ask import Model, resolve
+from veridical.attribute.removal import removable
+from veridical.debug.cases import Cases, cases
 from veridical.debug.records import Rng, Subject
-from veridical.errors import NotApplicable
-from veridical.records import Method, Verdict
+from veridical.debug.region import Inside, fitted, inside, items_of, shares_measured
+from veridical.errors import InputError, NotApplicable
+from veridical.evaluate.compare import interval
+from veridical.masks import child_of, generator
+from veridical.records import (
+    Bools,
+    Explanation,
+    Floats,
+    Measured,
+    Method,
+    Placed,
+    Record,
+    Removable,
+    Seed,
+    Verdict,
+)
+from veridical.represent.regions import is_tensor
+
+DRAWS = 16  # of what stands in for the region, and of random parts to compare it with
+FEWEST = 5  # instances that have the region
+SHOWN = 3  # explanations that are evidence
+TAKE, NULLS = 3, 4  # what seeds are for
+RANDOM = "random parts"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change(Record):
+    """What becomes of the answer to one instance: without the region, and without as many random parts."""
+
+    own: float  # mean size of the change of the output
+    other: float
+    own_flips: float  # share of times that another class is predicted; nan for a single output
+    other_flips: float
 
 
 def reliance(method: Method, subject: Subject, rng: Rng) -> Verdict:
-    """Does the model rely on what it must not?"""
-    raise NotApplicable("the check reliance is not there yet")
+    """Does the model rely on ``subject.region``, and does the explanation say so?
+
+    The region is replaced by what stands in for it (draws of the background, the fill, no word), or where masks
+    say what it is, by what other instances have at the same places; the change of the output is compared with
+    that of taking away as many random parts. Observed is the share of the explanation, in size, that lies in the
+    region; expected is the region's share of the parts. It passed if neither is more than chance would give.
+    """
+    some = cases(method, subject, rng)
+    kept, where = _found(some)
+    explained = some.explained()
+    own = [explained[i] for i in kept]
+    changes = [_changed(some, i, each) for i, each in zip(kept, where, strict=True)]
+    table = {name: np.array([getattr(each, name) for each in changes]) for name in Change.__slots__}
+    shares, line = shares_measured("share of the explanation", own, where, generator(some.seed, NULLS))
+    if not np.isfinite(shares).any() and not table["own"].any():
+        return _no_evidence(some, own, line)
+    sizes = np.array([each.size(e) for each, e in zip(where, own, strict=True)])
+    shown = bool(interval(shares - sizes)[1] > 0)
+    used = bool(interval(table["own"] - table["other"])[1] > 0)
+    order = np.argsort(-table["own"], kind="stable")
+    return Verdict(
+        passed=not (shown or used),
+        observed=line.value,
+        expected=float(sizes.mean()),
+        sentence=_sentence(used, shown, table, line, float(sizes.mean())),
+        interval=(line.low, line.high),
+        nulls=line.nulls,
+        measures=(line, *_lines(table)),
+        evidence=tuple(own[i] for i in order[:SHOWN]),
+        rows=tuple(int(some.rows[kept[i]]) for i in order[: 10 if used else 0]),
+        notes=(*some.notes, *_notes(some, kept, where)),
+    )
+
+
+def _found(some: Cases) -> tuple[list[int], list[Inside]]:
+    """Which of the cases have the region, and where it lies in them."""
+    n = len(some.subject.represent.each(some.subject.X))
+    items = items_of(some.subject.region, n)
+    instances = some.subject.represent.each(some.X)
+    X, names = some.X, instances.batch(0, 1)[0].names[:3]
+    kept, found = [], []
+    for i, representation in enumerate(instances.batch(0, len(some.rows))):
+        x = None if hasattr(X, "iloc") or hasattr(X, "tocsr") else X[i]
+        try:
+            each = inside(items[some.rows[i]], representation, x)
+        except InputError as cause:
+            raise InputError(f"the region of instance {some.rows[i]}: {cause}") from cause
+        if each is not None and not each.parts.all():
+            kept.append(i)
+            found.append(each)
+    if not kept:
+        raise InputError(
+            f"the region names nothing, or everything, in all {len(some.rows)} instances looked at; parts are "
+            f"called {', '.join(names)}, …"
+        )
+    if len(kept) < FEWEST:
+        raise NotApplicable(
+            f"only {len(kept)} of {len(some.rows)} instances have the region: give at least {FEWEST} that do"
+        )
+    return kept, found
+
+
+def _changed(some: Cases, i: int, where: Inside) -> Change:
+    """What becomes of the answer to a case without the region, and without as many random parts."""
+    model, seed = some.subject.model, child_of(some.seed, TAKE, i)
+    representation = removable(some.subject.represent.each(some.X).batch(i, i + 1)[0], "reliance")
+    rng, d, m = generator(seed), len(where.shares), int(where.parts.sum())
+    random = np.array([np.isin(np.arange(d), rng.permutation(d)[:m]) for _ in range(DRAWS)])
+    swapped = _swapped(some, i, where, representation, random)
+    outputs = _taken(model, representation, where.parts, random, seed) if swapped is None else model(swapped)
+    y = resolve(some.targets[i], model, some.outputs[i : i + 1]).read(np.vstack([some.outputs[i], outputs]))
+    moved, n = np.abs(y[1:] - y[0]), len(outputs) - DRAWS
+    flips = outputs.argmax(axis=1) != some.outputs[i].argmax()
+    many = outputs.shape[1] > 1
+    return Change(
+        float(moved[:n].mean()),
+        float(moved[n:].mean()),
+        float(flips[:n].mean()) if many else np.nan,
+        float(flips[n:].mean()) if many else np.nan,
+    )
+
+
+def _taken(model: Model, own: Removable, parts: Bools, random: Bools, seed: Seed) -> Floats:
+    """Answers without the region, as often as something is drawn for it, and without each random set of parts."""
+    region = np.repeat(parts[None], 1 if own.steady else DRAWS, axis=0)
+    return model(own.keeping(~np.vstack([region, random]), seed))
+
+
+def _swapped(some: Cases, i: int, where: Inside, own: Removable, random: Bools) -> Any:
+    """Inputs with other instances' content in the region, then in random parts; None where it does not fit."""
+    X = some.X
+    if where.places is None or not isinstance(own, Placed):
+        return None
+    others = [k for k in range(len(some.rows)) if k != i and np.shape(X[k]) == np.shape(X[i])]
+    try:
+        painted = [own.paint(each.astype(np.float64)) > 0 for each in random]
+    except InputError:  # parts that lie over each other
+        return None
+    region = fitted(where.places, np.shape(X[i]))
+    sets = [region] * DRAWS + [fitted(each, np.shape(X[i])) for each in painted]
+    if not others or any(each is None for each in sets):
+        return None
+    rng = generator(some.seed, TAKE, i, 1)
+    donors = [X[others[k]] for k in np.tile(rng.integers(0, len(others), DRAWS), 2)]
+    made = [_replaced(X[i], donor, each) for donor, each in zip(donors, sets, strict=True)]
+    return some.subject.represent.each(made).inputs(0, len(made)) if isinstance(X, list) else _stacked(made)
+
+
+def _replaced(x: Any, donor: Any, where: Bools) -> Any:
+    if is_tensor(x):
+        return x.where(~x.new_tensor(where).bool(), donor)
+    return np.where(where, donor, x)
+
+
+def _stacked(made: Sequence[Any]) -> Any:
+    if is_tensor(made[0]):
+        both = made[0].new_empty((len(made), *made[0].shape))
+        for row, each in zip(both, made, strict=True):
+            row.copy_(each)
+        return both
+    return np.stack(made)
+
+
+def _lines(table: dict[str, Floats]) -> list[Measured]:
+    """What taking the region away does, beside random parts."""
+    lines = [_line("change of the output", table["own"], table["other"])]
+    if np.isfinite(table["own_flips"]).any():
+        lines.append(_line("answers that flip", table["own_flips"], table["other_flips"]))
+    return lines
+
+
+def _line(name: str, own: Floats, other: Floats) -> Measured:
+    return Measured(name, *interval(own), len(own), {RANDOM: float(np.mean(other))})
+
+
+def _no_evidence(some: Cases, own: Sequence[Explanation], line: Measured) -> Verdict:
+    return Verdict(
+        passed=True,
+        observed=np.nan,
+        expected=line.nulls.get("constant", np.nan),
+        sentence="No evidence: the model's answers change with nothing that was taken away, here or elsewhere.",
+        nulls=line.nulls,
+        measures=(line,),
+        evidence=tuple(own[:SHOWN]),
+        notes=some.notes,
+    )
+
+
+def _sentence(used: bool, shown: bool, table: dict[str, Floats], line: Measured, size: float) -> str:
+    own, other = float(table["own"].mean()), float(table["other"].mean())
+    flips = float(np.mean(table["own_flips"]))
+    turned = f", and {flips:.0%} of the answers flip" if np.isfinite(flips) else ""
+    asked = (
+        f"without it the output changes by {own:.3g} on average (random parts of its size: {other:.3g}){turned}"
+    )
+    share = "nothing" if np.isnan(line.value) else f"{line.value:.0%} of its weight"
+    says = f"the explanation gives it {share}, and {size:.0%} is its share of the parts"
+    if used and shown:
+        return f"The model relies on this region, and the explanation shows it: {asked}; {says}."
+    if used:
+        return f"The model relies on this region, and the explanation does not show it: {asked}; {says}."
+    if shown:
+        return f"The explanation points at this region, but the model hardly relies on it: {asked}; {says}."
+    return f"The model does not rely on this region more than on others: {asked}; {says}."
+
+
+def _notes(some: Cases, kept: Sequence[int], where: Sequence[Inside]) -> list[str]:
+    notes = []
+    if len(kept) < len(some.rows):
+        notes.append(f"{len(some.rows) - len(kept)} of {len(some.rows)} instances do not have the region.")
+    if any(each.across for each in where):
+        notes.append("Some parts lie across the region's border: their weight counts by the share inside.")
+    return notes

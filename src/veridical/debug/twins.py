@@ -28,6 +28,7 @@ class Twin:
 
     name: str
     model: Model
+    decides: bool = True  # or is only looked at
 
 
 @dataclass(frozen=True, eq=False)

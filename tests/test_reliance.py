@@ -1,0 +1,180 @@
+"""Does the model rely on a region: exact cases, all modalities, and bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import veridical as vd
+
+torch.set_num_threads(1)
+SIDE, N = 16, 12
+GT1 = np.ones((SIDE, SIDE), bool)  # background, the object in the middle
+GT1[4:12, 4:12] = False
+ALIGNED = vd.Grid(4, 4, fill=vd.Constant(0.0))  # no rectangle lies across the border
+
+
+class Behind(torch.nn.Module):
+    """A network that sees its input through a mask."""
+
+    def __init__(self, mask: Any) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.mask = torch.tensor(mask, dtype=torch.float32)
+        self.inner = torch.nn.Sequential(
+            torch.nn.Flatten(), torch.nn.Linear(SIDE * SIDE, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)
+        )
+
+    def forward(self, x: Any) -> Any:
+        return self.inner(x * self.mask)
+
+
+class Same(Behind):
+    def forward(self, x: Any) -> Any:
+        return self.inner(x * 0)
+
+
+def pictures(n: int = N) -> Any:
+    return np.random.default_rng(0).random((n, SIDE, SIDE), dtype=np.float32)
+
+
+def relied(model: Any, region: Any, method: Any, represent: Any = ALIGNED, X: Any = None) -> vd.Verdict:
+    X = pictures() if X is None else X
+    return vd.debug(model, represent, X, check="reliance", method=method, region=region)
+
+
+METHODS = [vd.Occlusion(), vd.Gradient(), vd.IntegratedGradients()]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+def test_a_model_that_sees_the_background_alone_has_share_one(method: Any) -> None:
+    found = relied(Behind(GT1).eval(), GT1, method)
+    assert found.observed == pytest.approx(1.0, abs=1e-6)
+    assert not found.passed
+    assert found.expected == pytest.approx(GT1.mean())
+    change = {line.name: line for line in found.measures}["change of the output"]
+    assert change.value > change.nulls["random parts"] > 0
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+def test_a_model_that_cannot_see_the_background_has_share_zero(method: Any) -> None:
+    found = relied(Behind(~GT1).eval(), GT1, method)
+    assert found.passed
+    assert found.observed == pytest.approx(0.0, abs=1e-6)
+    assert {line.name: line for line in found.measures}["change of the output"].value == 0
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+def test_a_constant_model_gives_no_evidence(method: Any) -> None:
+    found = relied(Same(GT1).eval(), GT1, method)
+    assert found.passed
+    assert "No evidence" in found.sentence
+    assert np.isnan(found.observed)
+
+
+def test_gradients_are_exact_where_parts_lie_across_the_border() -> None:
+    crossing = vd.Grid(3, 5, fill=vd.Constant(0.0))
+    assert relied(Behind(GT1).eval(), GT1, vd.Gradient(), crossing).observed == pytest.approx(1.0, abs=1e-6)
+    found = relied(Behind(GT1).eval(), GT1, vd.Occlusion(), crossing)
+    assert found.observed < 1
+    assert any("across" in note for note in found.notes)
+
+
+def table(n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(rng.normal(size=(n, 5)), columns=list("abcde"))
+
+
+@pytest.mark.parametrize(("region", "passed"), [("a", False), (["d"], True), ({"d", "e"}, True)])
+def test_columns(region: Any, passed: bool) -> None:
+    X = table()
+
+    def predict(rows: Any) -> Any:
+        return 3 * rows["a"].to_numpy() + rows["b"].to_numpy() + 0.5 * rows["c"].to_numpy()
+
+    found = relied(predict, region, vd.Lime(n_samples=256), vd.Rows(X), X)
+    assert found.passed is passed
+    assert set(found.nulls) == {"constant", "noise", "shuffled", "another"}
+    assert found.interval[0] <= found.observed <= found.interval[1]
+
+
+def test_an_array_names_its_columns_as_rows_does() -> None:
+    X = table().to_numpy()
+    rows = vd.Rows(X)
+    assert not relied(lambda x: 3 * x[:, 2] + x[:, 0], [rows.names[2]], vd.Occlusion(8), rows, X).passed
+
+
+TEXTS = [f"the film was {how} and {what} today" for how in ("good", "bad", "fine") for what in "pqrstuv"]
+
+
+def test_words() -> None:
+    def predict(texts: Any) -> Any:
+        return np.array([0.9 * ("good" in t.split()) + 0.05 * ("today" in t.split()) for t in texts])
+
+    found = relied(predict, "good", vd.Occlusion(), vd.Words(), TEXTS)
+    assert not found.passed
+    assert any("do not have the region" in note for note in found.notes)
+    assert relied(predict, ["today"], vd.Occlusion(), vd.Words(), [t for t in TEXTS if "good" in t] * 2).passed
+
+
+def test_series_and_sounds() -> None:
+    X = np.random.default_rng(0).normal(size=(12, 60))
+    mask = np.zeros(60, bool)
+    mask[:12] = True
+    early = relied(lambda x: np.asarray(x)[:, :12].sum(axis=1), mask, vd.Occlusion(), vd.Windows(5), X)
+    assert not early.passed
+    assert early.observed == pytest.approx(1.0)
+    assert relied(lambda x: np.asarray(x)[:, 30:].sum(axis=1), mask, vd.Occlusion(), vd.Slices(5), X).passed
+
+
+def test_tensors_stay_tensors() -> None:
+    X = torch.tensor(pictures())
+    assert relied(Behind(GT1).eval(), GT1, vd.Occlusion(), ALIGNED, X).observed == pytest.approx(1.0, abs=1e-6)
+
+
+def test_one_mask_an_instance() -> None:
+    masks = np.repeat(GT1[None], N, axis=0)
+    one, many = (relied(Behind(GT1).eval(), m, vd.Gradient()) for m in (GT1, list(masks)))
+    assert one.observed == many.observed
+    assert one.sentence == relied(Behind(GT1).eval(), masks, vd.Gradient()).sentence
+
+
+def test_a_model_that_uses_all_alike_is_rarely_said_to_rely_on_one() -> None:
+    """False alarms: all columns weigh the same, so that none is relied on more than others."""
+    alarms = 0
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(40, 6))
+        rows = vd.Rows(X)
+        found = vd.debug(lambda x: x.sum(axis=1), rows, X, check="reliance", method=vd.Occlusion(16),
+                         region=[rows.names[seed % 6]], rng=seed)  # fmt: skip
+        alarms += not found.passed
+    assert alarms <= 4  # 5 % of 20, and three standard deviations
+
+
+@pytest.mark.parametrize(
+    ("region", "says"),
+    [
+        (None, "give region="),
+        (GT1[:5], "shape"),
+        ([GT1] * 3, "12 instances and 3 masks"),
+        (["sky"], "names nothing"),
+        ([], "region"),
+        (7, "region wants names"),
+        (np.zeros((SIDE, SIDE)), "empty"),
+        (np.ones((SIDE, SIDE)), "everything"),
+        (lambda own: np.ones(3), "a share from 0 to 1 of each part"),
+    ],
+)
+def test_bad_regions(region: Any, says: str) -> None:
+    with pytest.raises(vd.InputError, match=says):
+        relied(lambda x: np.asarray(x).sum(axis=(1, 2)), region, vd.Occlusion())
+
+
+def test_a_rare_word_is_not_enough() -> None:
+    texts = ["rare words are here now", *TEXTS]
+    with pytest.raises(vd.NotApplicable, match="at least 5 that do"):
+        relied(lambda t: np.array([len(x) for x in t]), ["rare"], vd.Occlusion(), vd.Words(), texts[:12])
