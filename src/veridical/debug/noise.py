@@ -1,6 +1,6 @@
 """How many labels are wrong, as far as confident answers that contradict them can tell.
 
-Where classes overlap, labels are contradicted too, but the less the surer the model is. Wrong labels are so however
+Where classes overlap, labels are contradicted too, but the less the surer the model is. Wrong ones are so however
 sure it is: as a function of confidence, the share of contradictions has a floor.
 
     P(contradicted) = r (1 - s) + (1 - r) s,  s = 1 / (1 + exp(b + a × confidence))
