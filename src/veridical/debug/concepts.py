@@ -16,8 +16,8 @@ from scipy import stats
 from veridical.attribute.ask import n_rows
 from veridical.attribute.given import checked_model, seed_of
 from veridical.attribute.network import Network
-from veridical.debug.influence import left_out_residuals
 from veridical.debug.activations import given_and_made, slopes_at
+from veridical.debug.influence import left_out_residuals
 from veridical.debug.records import FEWEST, Rng
 from veridical.errors import InputError, check_whole
 from veridical.evaluate.compare import interval

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from veridical.attribute.network import Network
+from veridical.debug.cascade import Depths, layer_twins
 from veridical.debug.cases import AGAIN, Cases, cases, is_cheap
-from veridical.debug.layers import Depths, layer_twins
 from veridical.debug.records import Rng, Subject
 from veridical.debug.similarity import OURS, Alike, Reference
 from veridical.debug.twins import Twin, twins
