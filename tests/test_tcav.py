@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import veridical as vd
-from veridical.debug.concepts import _compared
 from veridical.debug.activations import given_and_made, slopes_at
+from veridical.debug.concepts import _compared
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
