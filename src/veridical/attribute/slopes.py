@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
@@ -176,8 +176,3 @@ def by_function(target: Callable[[Any], Any]) -> Read:
 def _floats(tensor: Any) -> Floats:
     numbers: Floats = tensor.detach().cpu().double().numpy()
     return numbers
-
-
-def as_points(slopes: Slopes, rows: Sequence[int] | Ints) -> Floats:
-    """The points of some inputs."""
-    return slopes.of(slopes.inputs[np.asarray(rows)])
