@@ -59,6 +59,10 @@ class Slopes:
         """The derivative of the output at points (r, m, …), of the inputs ``rows`` (r,); shaped as they are."""
         return self._each(points, rows, True)[1]
 
+    def with_values(self, points: Floats, rows: Ints) -> tuple[Floats, Floats]:
+        """The output (r, m), and its derivative, by one pass."""
+        return self._each(points, rows, True)
+
     def _each(self, points: Floats, rows: Ints, wanted: bool) -> tuple[Floats, Floats]:
         torch = require("torch", extra="torch")
         (r, m), flat = points.shape[:2], points.reshape(-1, *points.shape[2:])
