@@ -28,7 +28,9 @@ from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.debug.audit import Audit, Result
+from veridical.debug.plant import Background, Column, Patch, Tone, Word
 from veridical.debug.records import Subject
+from veridical.debug.spurious import Spurious
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
 from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
 from veridical.masks import Gaussian
@@ -57,10 +59,12 @@ from veridical.summarize.records import Grouping, Membership, Pick, Region
 __all__ = [
     "Around",
     "Audit",
+    "Background",
     "Bands",
     "Blur",
     "ChangePoints",
     "ClusterThenExplain",
+    "Column",
     "Comparison",
     "Concepts",
     "Constant",
@@ -111,6 +115,7 @@ __all__ = [
     "Part",
     "PartMean",
     "Parzen",
+    "Patch",
     "Pick",
     "PickLime",
     "Quantiles",
@@ -127,10 +132,12 @@ __all__ = [
     "Slices",
     "SmoothGrad",
     "SmoothGradSquared",
+    "Spurious",
     "Stems",
     "Subject",
     "Superpixels",
     "Tiles",
+    "Tone",
     "TopK",
     "Tree",
     "Trial",
@@ -139,6 +146,7 @@ __all__ = [
     "VeridicalError",
     "WholeMean",
     "Windows",
+    "Word",
     "Words",
     "__version__",
     "audit",
