@@ -108,6 +108,8 @@ def test_a_concept_is_a_check() -> None:
     found = vd.debug(planted_network(), vd.Rows(x), x, check=concept, target=1, rng=2)
     assert found.measures == vd.tcav(planted_network(), x, concept=concept, target=1, rng=2).measures
     assert (found.check, found.method, found.passed) == ("tcav", "Lime", False)
+    relied = vd.debug(planted_network(), vd.Rows(x), x, check="reliance", region=concept, target=1, rng=2)
+    assert relied.measures == found.measures
 
 
 def test_the_same_seed_gives_the_same_verdict() -> None:
