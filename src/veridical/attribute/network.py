@@ -28,7 +28,8 @@ class Network:
     ``prepare`` turns a batch of instances (an array, a tensor, a DataFrame, a list of texts) into the module's
     input; without it they become a tensor of the module's own type, on its device. Methods that need gradients
     explain the module's own outputs, which should be logits; the others see what ``answers`` makes of them:
-    "softmax", "sigmoid", a function of the output tensor, or the outputs themselves.
+    "softmax", "sigmoid", a function of the output tensor, or the outputs themselves, which is what to leave it at
+    where methods of both kinds are compared.
 
     Where the module's inputs are token ids, ``embedding`` names the submodule that turns them into vectors, by
     which gradients are taken, and ``spans`` gives for a text the (start, stop) of the characters of each token,

@@ -51,8 +51,8 @@ class LrpPresetAFlat(ByGradient):
 
 
 def _relevance(slopes: Slopes, x: Floats, rows: Ints, rules: Rules) -> Drawn:
-    found = by_rules(slopes, rules)(x[:, None], rows)[:, 0]
-    return Drawn(found, reference=np.zeros(len(x)))
+    outputs, found = by_rules(slopes, rules).with_values(x[:, None], rows)
+    return Drawn(found[:, 0], reference=np.zeros(len(x)), outputs=outputs[:, 0])
 
 
 def _preset_a(layer: Layer, message: Any) -> Any:

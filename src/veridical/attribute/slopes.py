@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
@@ -58,6 +58,10 @@ class Slopes:
     def __call__(self, points: Floats, rows: Ints) -> Floats:
         """The derivative of the output at points (r, m, …), of the inputs ``rows`` (r,); shaped as they are."""
         return self._each(points, rows, True)[1]
+
+    def with_values(self, points: Floats, rows: Ints) -> tuple[Floats, Floats]:
+        """The output (r, m), and its derivative, by one pass."""
+        return self._each(points, rows, True)
 
     def _each(self, points: Floats, rows: Ints, wanted: bool) -> tuple[Floats, Floats]:
         torch = require("torch", extra="torch")
@@ -176,8 +180,3 @@ def by_function(target: Callable[[Any], Any]) -> Read:
 def _floats(tensor: Any) -> Floats:
     numbers: Floats = tensor.detach().cpu().double().numpy()
     return numbers
-
-
-def as_points(slopes: Slopes, rows: Sequence[int] | Ints) -> Floats:
-    """The points of some inputs."""
-    return slopes.of(slopes.inputs[np.asarray(rows)])
