@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from veridical.debug.ranking import auroc
 
 import cells
 import cnn
@@ -29,6 +28,7 @@ import trained
 import veridical as vd
 from fifteen import METHODS, PAINTED, RANDOM, SIGNED, Asked, maps
 from sets import NoDataError
+from veridical.debug.ranking import auroc
 
 KEY = ("part", "set", "model", "method", "seed")
 SETS = (*suspects.PICTURES, *flips.TABLES)

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
-from veridical.debug.doubt import SCORES
-from veridical.debug.ranking import auroc, precision
-from veridical.debug.tracin import tracin
 
 import cnn
 import suspects
 import trained
 import veridical as vd
 from flips import SHARE
+from veridical.debug.doubt import SCORES
 from veridical.debug.influence import self_influence
+from veridical.debug.ranking import auroc, precision
+from veridical.debug.tracin import tracin
 
 FOLDS = 5
 OUTPUTS_ALONE = ("LIME", "KSHAP")  # methods for a model without gradients
