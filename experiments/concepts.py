@@ -21,9 +21,9 @@ import pets
 import scenes
 import seeds
 import veridical as vd
-from spurious import MODELS, staged
+from spurious import staged
 
-KEY = ("seed", "pictures", "epochs")
+KEY = ("seed", "network", "pictures", "epochs")
 LAYERS = ("pool3", "pool4", "pool5", "relu6")  # what the later convolutions and the first dense layer make
 CONTROL = "track"
 EXAMPLES, COUNTERS = 80, 320  # pieces of a place, and of others
@@ -32,24 +32,22 @@ P, PAPER_P = "p, beside random concepts", "p, t-test of the paper"
 
 
 def measure(cell: cells.Cell, data: Path, device: str) -> dict[str, Any]:
-    """One seed: both networks, both classes, the place of each and the control, at every layer."""
+    """One network: both classes, the place of each and the control, at every layer."""
     torch.set_num_threads(1)
+    shortcut, seed = scenes.NETWORKS[cell["network"]], cell["seed"]
     train, stage = staged(cell, data)
-    examples = {place: _pieces(data, place, EXAMPLES, cell["seed"]) for place in (*scenes.PLACES, CONTROL)}
-    counters = _others(data, cell["seed"])
-    found: dict[str, Any] = {"n": len(stage.labels)}
-    for name, shortcut in MODELS.items():
-        module = scenes.trained(data, train, shortcut, seed=cell["seed"], device=device, epochs=cell["epochs"])
-        network = vd.Network(module, prepare=partial(cnn.prepare, device=device))
-        right = cnn.accuracy(module, cnn.prepare(stage.alone, device), stage.labels)
-        found[name] = {"alone": right, "concepts": []}
-        for label, place, layer in asked():
-            concept = vd.Concept(place, examples[place], layer, counters)
-            of_class = stage.pictures[stage.labels == label]
-            told = vd.tcav(network, of_class, concept=concept, target=label, n_random=N_RANDOM, rng=cell["seed"])
-            said = {"species": scenes.SPECIES[label], "place": place, "layer": layer}
-            found[name]["concepts"].append(said | numbers(told))
-    return found
+    examples = {place: _pieces(data, place, EXAMPLES, seed) for place in (*scenes.PLACES, CONTROL)}
+    counters = _others(data, seed)
+    module = scenes.trained(data, train, shortcut, seed=seed, device=device, epochs=cell["epochs"])
+    network = vd.Network(module, prepare=partial(cnn.prepare, device=device))
+    found = []
+    for label, place, layer in asked():
+        concept = vd.Concept(place, examples[place], layer, counters)
+        of_class = stage.pictures[stage.labels == label]
+        told = vd.tcav(network, of_class, concept=concept, target=label, n_random=N_RANDOM, rng=seed)
+        found.append({"species": scenes.SPECIES[label], "place": place, "layer": layer, **numbers(told)})
+    right = cnn.accuracy(module, cnn.prepare(stage.alone, device), stage.labels)
+    return {"n": len(stage.labels), "alone": right, "concepts": found}
 
 
 def asked() -> list[tuple[int, str, str]]:
@@ -83,12 +81,8 @@ def numbers(told: vd.Verdict) -> dict[str, float]:
 
 
 def show(cell: cells.Cell) -> str:
-    pieces = []
-    for name in MODELS:
-        own = [each for each in cell[name]["concepts"] if each["place"] != CONTROL]
-        sure = sum(each["p"] < 0.05 for each in own)
-        pieces.append(f"{name}: {sure} of {len(own)} significant")
-    return "; ".join(pieces)
+    own = [each for each in cell["concepts"] if each["place"] != CONTROL]
+    return f"{sum(each['p'] < 0.05 for each in own)} of {len(own)} significant"
 
 
 def main(settings: argparse.Namespace) -> None:

@@ -11,7 +11,6 @@ import torch
 
 import veridical as vd
 
-DRAWS, STEPS = 25, 25  # of noise, and on the way from the baseline
 PAINTED = {"LIME", "KSHAP"}  # ask for outputs alone: a weight a part, painted on its pixels
 
 
@@ -24,17 +23,18 @@ class Asked:
     targets: Any  # (n,) numbers of outputs
     background: Any  # pictures that it was trained on: for what needs them
     parts: Any  # a representer for LIME and KernelSHAP, or a list of them, one a picture
-    n_samples: int = 256
+    n_samples: int = 256  # of LIME and KernelSHAP
+    n_draws: int = 25  # of noise, of backgrounds, and steps on the way from a baseline
 
 
 METHODS: dict[str, Callable[[Asked], Any]] = {
     "Grad": lambda asked: vd.Gradient(),
-    "SGrad": lambda asked: vd.SmoothGrad(n_draws=DRAWS),
-    "SGradSQ": lambda asked: vd.SmoothGradSquared(n_draws=DRAWS),
-    "VGrad": lambda asked: vd.VarGrad(n_draws=DRAWS),
+    "SGrad": lambda asked: vd.SmoothGrad(n_draws=asked.n_draws),
+    "SGradSQ": lambda asked: vd.SmoothGradSquared(n_draws=asked.n_draws),
+    "VGrad": lambda asked: vd.VarGrad(n_draws=asked.n_draws),
     "InputGrad": lambda asked: vd.InputXGradient(),
-    "IntGrad": lambda asked: vd.IntegratedGradients(n_steps=STEPS),
-    "EGrad": lambda asked: vd.ExpectedGradients(background=asked.background, n_draws=DRAWS),
+    "IntGrad": lambda asked: vd.IntegratedGradients(n_steps=asked.n_draws),
+    "EGrad": lambda asked: vd.ExpectedGradients(background=asked.background, n_draws=asked.n_draws),
     "LIME": lambda asked: vd.Lime(n_samples=asked.n_samples),
     "KSHAP": lambda asked: vd.KernelShap(n_samples=asked.n_samples),
     "GBP": lambda asked: vd.GuidedBackprop(),

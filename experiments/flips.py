@@ -60,10 +60,3 @@ def flipped(y: Any, n_classes: int, seed: int) -> tuple[Any, Any]:
     wrong[rng.permutation(len(y))[: round(SHARE * len(y))]] = True
     shift = rng.integers(1, n_classes, len(y))
     return np.where(wrong, (y + shift) % n_classes, y), wrong
-
-
-def precision(scores: Any, wrong: Any, seed: int = 0) -> float:
-    """How many of the most suspicious tenth are wrong; equal scores in random order."""
-    mixed = np.random.default_rng(seed).permutation(len(scores))
-    top = mixed[np.argsort(-np.asarray(scores)[mixed], kind="stable")][: round(SHARE * len(scores))]
-    return float(np.mean(np.asarray(wrong)[top]))

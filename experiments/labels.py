@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.metrics import roc_auc_score
+from veridical.debug.ranking import auroc
 
 import cells
 import cnn
@@ -100,25 +100,25 @@ def _maps(
 
 def _told_apart(flipped: Any, others: Any) -> float:
     """AUROC of flipped rows against others, the less alike the more suspicious."""
-    return float(roc_auc_score([1] * len(flipped) + [0] * len(others), -np.concatenate([flipped, others])))
+    return auroc(-np.concatenate([flipped, others]), np.arange(2 * len(flipped)) < len(flipped))[0]
 
 
 def scored(cell: cells.Cell, data: Path, device: str, folder: Path) -> dict[str, Any]:
     """Scores of training rows without explanations, or of the maps of one method."""
     learned = suspects.load(data, cell["set"], cell["seed"])
+    rows = np.arange(len(learned.X)) if cell["method"] == MODEL else _rows(learned, cell)
+    wrong, given = learned.wrong[rows], learned.given[rows]
     if cell["method"] == MODEL:
-        rows = np.arange(len(learned.X))
-        scores, found = suspicion.of_model(learned, cell["model"], cell["seed"], device)
-        accuracy = {"accuracy": found}
+        scores, right = suspicion.of_model(learned, cell["model"], cell["seed"], device)
+        more: dict[str, Any] = {"accuracy": right}
     else:
-        rows = _rows(learned, cell)
         model = suspicion.model(learned, cell["model"], cell["set"], cell["seed"], device, folder)
         shown = _explained(learned, cell, model, rows, device)
-        scores = {name: by(shown, learned.given[rows]) for name, by in suspicion.BY_MAP.items()}
-        accuracy = {}
-    wrong = learned.wrong[rows]
-    judged = {name: suspicion.judged(each, wrong, cell["seed"]) for name, each in scores.items()}
-    return {"n": len(rows), **accuracy, "scores": judged}
+        scores, more = suspicion.of_maps(shown, given), {"nulls": {}}
+        for null, each in suspicion.nulls(shown, given, cell["seed"]).items():
+            more["nulls"][null] = {name: suspicion.judged(s, wrong) for name, s in each.items()}
+    judged = {name: suspicion.judged(each, wrong) for name, each in scores.items()}
+    return {"n": len(rows), **more, "scores": judged}
 
 
 def _rows(learned: suspects.Learned, cell: cells.Cell) -> Any:
@@ -159,7 +159,12 @@ KINDS = {"maps": ("right", "misled"), "scores": ("misled",)}  # networks that th
 
 def measure(cell: cells.Cell, data: Path, device: str, folder: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
-    return PARTS[cell["part"]](cell, data, device, folder)
+    return PARTS[cell["part"]](cell, data, device_of(cell["set"], device), folder)
+
+
+def device_of(name: str, device: str) -> str:
+    """Networks for tables are too small for a GPU."""
+    return "cpu" if name in flips.TABLES else device
 
 
 def plan(settings: argparse.Namespace) -> list[cells.Cell]:
@@ -185,7 +190,7 @@ def _needed(left: Sequence[cells.Cell]) -> list[tuple[str, int, str]]:
 
 def prepared(name: str, seed: int, kind: str, data: Path, device: str, folder: Path) -> None:
     """Train a network and keep it."""
-    suspicion.misled(suspects.load(data, name, seed), name, seed, device, folder, kind)
+    suspicion.misled(suspects.load(data, name, seed), name, seed, device_of(name, device), folder, kind)
 
 
 def show(cell: cells.Cell) -> str:

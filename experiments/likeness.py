@@ -131,7 +131,7 @@ def summed(values: Any) -> dict[str, float]:
 
 
 def calibrated(observed: Any, nulls: Sequence[Any], again: Any, seed: int) -> dict[str, float]:
-    """Ours, with a 95 % interval: 0 as like as the best of maps that know nothing, 1 as the method is to itself."""
+    """Ours, with a 95 % interval: 0 as like as the best of the blind null rows, 1 as the method is to itself."""
     rng, n = np.random.default_rng(seed), len(observed)
     rows = np.concatenate([np.arange(n)[None], rng.integers(0, n, (RESAMPLES, n))])
     low = np.max([np.asarray(values)[rows].mean(1) for values in nulls], axis=0)

@@ -1,4 +1,4 @@
-"""Experiments with the networks of ``scenes.py``, one seed a cell: their command line, and how it is run."""
+"""Experiments with the networks of ``scenes.py``, one network a cell: their command line, and how it is run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(
     places: Sequence[str],
     show: Callable[[cells.Cell], str],
 ) -> None:
-    """Measure the seeds asked for; ``key`` begins with the seed, the rest of it are settings."""
+    """Measure the seeds asked for; ``key`` begins with seed and network, the rest of it are settings."""
     try:
         scenes.check(settings.data, places)
     except NoDataError as error:
@@ -45,10 +45,11 @@ def run(
     cnn.check_device(settings.device)
     results = cells.Results(settings.out, name, key)
     results.commands = list(dict.fromkeys([*results.commands, cells.command(settings.data)]))
-    fixed = {each: getattr(settings, each) for each in key[1:]}
+    fixed = {each: getattr(settings, each) for each in key[2:]}
+    numbers = range(1, 6) if settings.full else settings.seeds
     cells.work(
         results,
-        [{"seed": seed, **fixed} for seed in (range(1, 6) if settings.full else settings.seeds)],
+        [{"seed": seed, "network": network, **fixed} for seed in numbers for network in scenes.NETWORKS],
         lambda cell: measure(cell, settings.data, settings.device),
         resume=settings.resume,
         jobs=settings.jobs,

@@ -10,26 +10,24 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import fifteen
-import likeness
 import numpy as np
 import torch
 
 import cells
 import cnn
+import fifteen
+import likeness
 import pets
 import scenes
 import seeds
 import veridical as vd
 
-KEY = ("seed", "pictures", "samples", "epochs")
-MODELS = {"bugged": True, "clean": False}  # whether the place tells the species
+KEY = ("seed", "network", "pictures", "samples", "epochs")
 PARTS = vd.Superpixels(n=32, fill=vd.Constant(cnn.MIDDLE))  # gray: 0 for the network, the baseline of the others
 NULLS = ("constant", "noise")  # maps that know nothing; "shuffled" and "another" are made of each method's own
 BACKGROUND = 256  # training pictures for methods that want some
@@ -72,31 +70,29 @@ def staged(cell: cells.Cell, data: Path) -> tuple[scenes.Animals, Stage]:
 
 
 def measure(cell: cells.Cell, data: Path, device: str) -> dict[str, Any]:
-    """One seed: both networks, how good they are, and what fifteen methods say of each."""
+    """One network: how good it is, and what fifteen methods say of it."""
     torch.set_num_threads(1)
+    begun, shortcut, seed = time.perf_counter(), scenes.NETWORKS[cell["network"]], cell["seed"]
     train, stage = staged(cell, data)
-    found: dict[str, Any] = {"n": len(stage.labels), "trained_on": len(train.labels)}
-    found |= {"area": likeness.summed(stage.truth.mean((1, 2))), "seconds": {}}
-    values = {}
-    for name, shortcut in MODELS.items():
-        begun = time.perf_counter()
-        module = scenes.trained(data, train, shortcut, seed=cell["seed"], device=device, epochs=cell["epochs"])
-        found["seconds"][f"training, {name}"] = time.perf_counter() - begun
-        background = scenes.before(data, train, shortcut, BACKGROUND, seed=cell["seed"])
-        explained = Explained(stage, module, background, device, cell)
-        found[name] = explained.accuracy()
-        values[name], seconds = explained.values()
-        found[name]["methods"] = {method: _summed(each) for method, each in values[name].items()}
-        found["seconds"] |= {f"{method}, {name}": spent for method, spent in seconds.items()}
-    found["gap"] = {
-        method: {kind: likeness.summed(each[kind] - values["clean"][method][kind]) for kind in ("parts", "pixels")}
-        for method, each in values["bugged"].items()
+    module = scenes.trained(data, train, shortcut, seed=seed, device=device, epochs=cell["epochs"])
+    trained = time.perf_counter() - begun
+    background = scenes.before(data, train, shortcut, BACKGROUND, seed=seed)
+    explained = Explained(stage, module, background, device, cell)
+    values, seconds = explained.values()
+    return {
+        "n": len(stage.labels),
+        "trained_on": len(train.labels),
+        "area": likeness.summed(stage.truth.mean((1, 2))),
+        "seconds": {"training": trained, **seconds},
+        **explained.accuracy(),
+        "methods": {name: {kind: _summed(v) for kind, v in each.items()} for name, each in values.items()},
     }
-    return found
 
 
-def _summed(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: likeness.summed(each) for name, each in values.items()}
+def _summed(values: Any) -> dict[str, float]:
+    """Mean and standard error over the pictures that have a share: a map of nothing has none."""
+    known = values[np.isfinite(values)]
+    return likeness.summed(known) if len(known) > 1 else {"mean": float("nan"), "sem": float("nan")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +188,11 @@ def part_share(weights: Any, stage: Stage) -> Any:
 
 
 def show(cell: cells.Cell) -> str:
-    best = sorted(cell["gap"], key=lambda name: -cell["gap"][name]["parts"]["mean"])[:3]
-    told = ", ".join(f"{name} {cell['gap'][name]['parts']['mean']:+.2f}" for name in best)
-    alone = f"{cell['bugged']['alone']:.0%} right on places alone, the twin {cell['clean']['alone']:.0%}"
-    return f"{alone}; share on the background, bugged - clean: {told}"
+    shares = {name: each["parts"]["mean"] for name, each in cell["methods"].items()}
+    best = sorted(shares, key=lambda name: -shares[name])[:3]
+    told = ", ".join(f"{name} {shares[name]:.2f}" for name in best)
+    right = f"right before its own place {cell['as_trained']:.0%}, on places alone {cell['alone']:.0%}"
+    return f"{right}; most on the background: {told}; {sum(cell['seconds'].values()):.0f} s"
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
-from veridical.debug.influence import self_influence
+from veridical.debug.doubt import SCORES
+from veridical.debug.ranking import auroc, precision
+from veridical.debug.tracin import tracin
 
 import cnn
 import suspects
 import trained
-from flips import precision
+import veridical as vd
+from flips import SHARE
+from veridical.debug.influence import self_influence
 
 FOLDS = 5
 OUTPUTS_ALONE = ("LIME", "KSHAP")  # methods for a model without gradients
@@ -72,7 +75,9 @@ def of_model(learned: suspects.Learned, kind: str, seed: int, device: str) -> tu
     else:
         kept = learned.checkpoints(seed, device)
         scores["training loss"] = losses(learned.logits(kept[-1], learned.X), learned.given)
-        scores["TracIn"] = tracin(kept, learned)
+        scores["TracIn"] = tracin(
+            [vd.Network(module) for module in kept], learned.inputs(learned.X), learned.given
+        )
 
         def fit(rows: Any) -> Any:
             module = learned.fitted(learned.given, seed, device, rows=rows)
@@ -98,47 +103,26 @@ def out_of_fold(fit: Callable[[Any], Callable[[Any], Any]], X: Any, labels: Any,
     return found
 
 
-def against(maps: Any) -> Any:
-    """How much of a map speaks against the given label, whose output it explains: -1 to 1."""
-    flat = maps.reshape(len(maps), -1)
-    total = np.abs(flat).sum(1)
-    return -flat.sum(1) / np.where(total > 0, total, 1.0)
+def of_maps(maps: Any, labels: Any) -> dict[str, Any]:
+    """Scores by what maps (n, …) of the given labels say."""
+    weights = maps.reshape(len(maps), -1)
+    found = {name: score(weights, labels) for name, score in SCORES.items()}
+    return {**found, "little in favor": -weights.sum(1)}
 
 
-def unlike_its_class(maps: Any, labels: Any) -> Any:
-    """One minus the cosine with the mean map of the other rows of the same given label."""
-    flat = maps.reshape(len(maps), -1)
-    flat = flat / _length(flat)
-    found = np.empty(len(flat))
-    for label in np.unique(labels):
-        rows = np.flatnonzero(labels == label)
-        rest = flat[rows].sum(0) - flat[rows]
-        found[rows] = 1 - (flat[rows] * rest / _length(rest)).sum(1)
-    return found
-
-
-def weak(maps: Any) -> Any:
-    """How little there is of the map, for and against together."""
-    return -np.abs(maps.reshape(len(maps), -1)).sum(1)
-
-
-def _length(rows: Any) -> Any:
-    size = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.where(size > 0, size, 1.0)
-
-
-BY_MAP: dict[str, Callable[[Any, Any], Any]] = {
-    "against the label": lambda maps, labels: against(maps),
-    "unlike its class": unlike_its_class,
-    "little of it": lambda maps, labels: weak(maps),
-}
-
-
-def judged(scores: Any, wrong: Any, seed: int) -> dict[str, float]:
-    """Precision among the tenth most suspicious, and AUROC; what cannot be told is not suspicious."""
-    scores = np.nan_to_num(np.asarray(scores, float), nan=-np.inf)
-    scores = np.where(np.isneginf(scores), np.nanmin(scores[np.isfinite(scores)], initial=0.0) - 1, scores)
-    return {
-        "precision": precision(scores, wrong, seed),
-        "auroc": float(roc_auc_score(np.asarray(wrong), scores)),
+def nulls(maps: Any, labels: Any, seed: int) -> dict[str, dict[str, Any]]:
+    """The same of maps that know nothing of the label."""
+    rng, weights = np.random.default_rng([82, seed]), maps.reshape(len(maps), -1)
+    made = {
+        "constant": np.ones_like(weights),
+        "noise": rng.normal(size=weights.shape),
+        "shuffled": rng.permuted(weights, axis=1),
+        "another": weights[rng.permutation(len(weights))],
     }
+    return {name: of_maps(each, labels) for name, each in made.items()}
+
+
+def judged(scores: Any, wrong: Any) -> dict[str, float]:
+    """Precision among the tenth most suspicious, and AUROC."""
+    scores = np.nan_to_num(np.asarray(scores, float))
+    return {"precision": precision(scores, wrong, SHARE)[0], "auroc": auroc(scores, wrong)[0]}

@@ -128,6 +128,24 @@ def test_questions_to_the_model_are_counted() -> None:
     assert vd.audit(subject(), checks=[fine, wrong], methods=QUICK).n_calls == 10
 
 
+def test_no_model_is_trained_twice() -> None:
+    trained: list[int] = []
+
+    def train(X: Any, y: Any, seed: int) -> Any:
+        trained.append(seed)
+        return predict
+
+    def twice(method: Any, subject: Any, rng: Any) -> Verdict:
+        first, again = (subject.trained(subject.X, subject.X[:, 0], seed) for seed in (1, 1))
+        other = subject.trained(subject.X[::-1], subject.X[:, 0], 1)
+        subject.trained(subject.X, subject.X[:, 0], 2)
+        return Verdict(first.predict is again.predict is other.predict, 0.0, 0.0, "")
+
+    asked = vd.Subject(predict, vd.Rows(X), X, train=train)
+    assert vd.audit(asked, checks=[twice], methods={"a": QUICK, "b": QUICK}).passed
+    assert trained == [1, 1, 2]
+
+
 def test_progress_is_a_wrapper_that_the_caller_gives() -> None:
     seen: list[Any] = []
 

@@ -133,12 +133,13 @@ def test_a_run_from_files_to_tables(data, tmp_path, monkeypatch):
     spurious.main(spurious.arguments().parse_args(words))
     cells = json.loads(out.read_text())["cells"]
     assert not [cell["error"] for cell in cells if "error" in cell]
-    assert cells[0]["bugged"]["alone"] > 0.9
-    assert cells[0]["bugged"]["swapped"] < 0.5
-    assert set(cells[0]["gap"]) == {*fifteen.METHODS, *spurious.NULLS}
-    assert cells[0]["gap"]["constant"]["parts"]["mean"] == 0
-    text = sections.spurious.tables([*cells, {"seed": 9, "error": "broken"}])
-    assert "seed 9: broken" in text
+    assert [cell["network"] for cell in cells] == ["bugged", "clean"] * 2
+    assert cells[0]["alone"] > 0.9
+    assert cells[0]["swapped"] < 0.5
+    assert set(cells[0]["methods"]) == {*fifteen.METHODS, *spurious.NULLS}
+    assert sections.spurious.gaps(cells, "constant") == {1: 0, 2: 0}
+    text = sections.spurious.tables([*cells, {"seed": 9, "network": "clean", "error": "broken"}])
+    assert "seed 9, clean: broken" in text
     assert "| target" in text
     assert "| LRP-SPAF" in text
     pytest.importorskip("matplotlib")
@@ -156,14 +157,14 @@ def test_the_place_is_a_concept_of_the_network_with_the_shortcut(data, tmp_path,
     words += ["--out", str(out)]
     monkeypatch.setattr(sys, "argv", ["concepts.py", *words])
     concepts.main(seeds.arguments(concepts.__doc__, "concepts").parse_args(words))
-    (cell,) = json.loads(out.read_text())["cells"]
-    assert "error" not in cell
-    assert len(cell["bugged"]["concepts"]) == 2 * 2 * 2  # classes, places, layers
-    own = [line for line in cell["bugged"]["concepts"] if line["place"] == "bluesky"]
+    cells = json.loads(out.read_text())["cells"]
+    assert not [cell["error"] for cell in cells if "error" in cell]
+    assert len(cells[0]["concepts"]) == 2 * 2 * 2  # classes, places, layers
+    own = [line for line in cells[0]["concepts"] if line["place"] == "bluesky"]
     assert all(line["score"] > line["random"] for line in own)
-    text = sections.concepts.tables([cell, {"seed": 9, "error": "broken"}])
-    assert "seed 9: broken" in text
+    text = sections.concepts.tables([*cells, {"seed": 9, "network": "clean", "error": "broken"}])
+    assert "seed 9, clean: broken" in text
     assert "with the shortcut | all" in text
     pytest.importorskip("matplotlib")
-    sections.concepts.figures([cell], tmp_path)
+    sections.concepts.figures(cells, tmp_path)
     assert (tmp_path / "concepts.svg").exists()

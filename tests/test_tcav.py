@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import veridical as vd
-from veridical.debug.concepts import _compared
 from veridical.debug.activations import given_and_made, slopes_at
+from veridical.debug.concepts import _compared
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -100,6 +100,16 @@ def test_a_constant_network_has_no_evidence() -> None:
     found = vd.tcav(module, rows(rng, 20), concept=vd.Concept("any", rows(rng, 20, 3.0), "0", rows(rng, 60)))
     assert found.passed
     assert found.observed == 0.5
+
+
+def test_a_concept_is_a_check() -> None:
+    rng, x = np.random.default_rng(0), rows(np.random.default_rng(1), 20)
+    concept = vd.Concept("planted", rows(rng, 60, 3.0), "0", rows(rng, 200))
+    found = vd.debug(planted_network(), vd.Rows(x), x, check=concept, target=1, rng=2)
+    assert found.measures == vd.tcav(planted_network(), x, concept=concept, target=1, rng=2).measures
+    assert (found.check, found.method, found.passed) == ("tcav", "Lime", False)
+    relied = vd.debug(planted_network(), vd.Rows(x), x, check="reliance", region=concept, target=1, rng=2)
+    assert relied.measures == found.measures
 
 
 def test_the_same_seed_gives_the_same_verdict() -> None:

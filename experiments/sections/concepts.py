@@ -19,26 +19,24 @@ MODELS = ("bugged", "clean")
 
 def tables(cells: Sequence[Cell]) -> str:
     good = [cell for cell in cells if "error" not in cell]
-    failed = [f"* seed {cell['seed']}: {cell['error']}" for cell in cells if "error" in cell]
+    failed = [f"* seed {cell['seed']}, {cell['network']}: {cell['error']}" for cell in cells if "error" in cell]
     pieces = [told(good), targets(good), scores(good)] if good else []
     return "\n\n".join([*pieces, *(["Failed:", "\n".join(failed)] if failed else [])])
 
 
 def told(cells: Sequence[Cell]) -> str:
-    right = {name: np.mean([cell[name]["alone"] for cell in cells]) for name in MODELS}
+    right = {name: np.mean([cell["alone"] for cell in where(cells, network=name)]) for name in MODELS}
+    seeds, n = count(len(distinct(cells, "seed")), "seed"), cells[0]["n"] // 2
     return (
-        f"{count(len(cells), 'seed')}, two networks each, {cells[0]['n'] // 2} pictures a class; on places alone "
-        f"the network with the shortcut is right in {right['bugged']:.0%}, its twin in {right['clean']:.0%}."
+        f"{seeds}, two networks each, {n} pictures a class; on places alone the network with the shortcut is "
+        f"right in {right['bugged']:.0%}, its twin in {right['clean']:.0%}."
     )
 
 
 def flat(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     """One line a seed, network, class, concept and layer."""
     return [
-        {"seed": cell["seed"], "network": name, **each}
-        for cell in cells
-        for name in MODELS
-        for each in cell[name]["concepts"]
+        {"seed": cell["seed"], "network": cell["network"], **each} for cell in cells for each in cell["concepts"]
     ]
 
 

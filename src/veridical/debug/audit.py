@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import joblib
+
 from veridical.attribute.ask import Model
 from veridical.attribute.given import checked_model
 from veridical.attribute.gradients import SmoothGrad
@@ -17,11 +19,11 @@ from veridical.attribute.network import Network
 from veridical.attribute.paths import IntegratedGradients
 from veridical.attribute.recipe import name_of, recipe_of
 from veridical.debug import CHECKS
-from veridical.debug.records import Check, Subject
+from veridical.debug.records import Check, Subject, Train
 from veridical.debug.run import check_of, run
 from veridical.errors import InputError, NotApplicable
 from veridical.evaluate.report import named
-from veridical.records import VERSION, Floats, Method, Record, Verdict
+from veridical.records import VERSION, Floats, Method, Predict, Record, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,9 +161,24 @@ class Counted(Subject):
         return _Counting(own.predict, own.classes, own.found, self.calls)
 
 
+@dataclass(frozen=True, eq=False)
+class _Once:
+    """Trains a model once, whichever methods and checks ask for it: the same data and seed give the same model."""
+
+    train: Train
+    known: dict[tuple[str, int], Predict] = field(default_factory=dict)
+
+    def __call__(self, X: Any, y: Any, seed: int) -> Predict:
+        key = (str(joblib.hash((X, y))), seed)
+        if key not in self.known:
+            self.known[key] = self.train(X, y, seed)
+        return self.known[key]
+
+
 def counted(subject: Subject) -> Counted:
-    """The same subject, counting."""
-    return Counted(*(getattr(subject, each.name) for each in fields(subject)))
+    """The same subject, counting, and training no model twice."""
+    once = subject if subject.train is None else replace(subject, train=_Once(subject.train))
+    return Counted(*(getattr(once, each.name) for each in fields(once)))
 
 
 def results(plan: Checking) -> Iterator[Result]:

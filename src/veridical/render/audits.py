@@ -32,13 +32,13 @@ def headline(a: Audit) -> str:
 def question_of(check: str) -> str:
     """What a check asks, in one line; nothing for a check of the caller's own."""
     known = getattr(CHECKS.get(check), "__doc__", None) or ""
-    return known.strip().split("\n")[0]
+    return known.strip().split("\n")[0].replace("``", "")
 
 
 def said_of(r: Result) -> str:
     """The sentence of the verdict, or why there is none."""
     text = plain(r.reason if r.verdict is None else r.verdict.sentence, 1000).strip()
-    return text or "No reason was given."
+    return text or ("No reason was given." if r.verdict is None else "The check says no more than that.")
 
 
 def cost_words(a: Audit) -> str:
@@ -68,7 +68,7 @@ def audit_picture(audit: Audit, width: int = 80) -> str:
     a, lines = audit, [f"{MARKS[overall(audit)]} {headline(audit)}: {audit.sentence}"]
     for outcome, some in by_outcome(a):
         lines.append("")
-        for several in _alike(some):
+        for several in alike(some):
             lines += [f"{MARKS[outcome]} {WORDS[outcome].lower():<7}  {_name(several)}"]
             lines += _indented(said_of(several[0]), width)
             found = several[0].verdict
@@ -77,7 +77,7 @@ def audit_picture(audit: Audit, width: int = 80) -> str:
     return "\n".join(chain.from_iterable(wrap(line, width) for line in lines))
 
 
-def _alike(some: Sequence[Result]) -> list[list[Result]]:
+def alike(some: Sequence[Result]) -> list[list[Result]]:
     """Results together that say the same of several methods: why a check did not run."""
     found: dict[Any, list[Result]] = {}
     for i, r in enumerate(some):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from veridical.debug.audit import OUTCOMES, Audit, Result
 from veridical.records import Explanation, Verdict
-from veridical.render.audits import HEADS, by_outcome, headline, overall, question_of, said_of, time_words
+from veridical.render.audits import HEADS, alike, by_outcome, headline, overall, question_of, said_of, time_words
 from veridical.render.markup import NONE, Markup, escape, join, minus, tag
 from veridical.render.tables import Span, facts, notes
 from veridical.render.verdicts import (
@@ -27,7 +27,7 @@ from veridical.render.verdicts import (
     rows_words,
     span_words,
 )
-from veridical.render.words import count, plain
+from veridical.render.words import count, listing, plain
 
 Draw: TypeAlias = Callable[[Explanation, bool], str]  # an explanation, and whether with its picture
 
@@ -79,7 +79,8 @@ def _facts(a: Audit) -> Markup:
         ("Passed", f"{counts['passed']:,}", "nothing wrong was found"),
         ("Failed", f"{counts['failed']:,}", "something is wrong, or may be"),
         ("Skipped", f"{counts['skipped']:,}", "need more than was given, or do not fit"),
-        ("Model calls", f"{a.n_calls:,}", f"inputs it was asked about, in {time_words(a.seconds)}"),
+        ("Model calls", f"{a.n_calls:,}", "inputs it was asked about"),
+        ("Time", time_words(a.seconds), "for all checks together"),
     ]
     errors = ("Errors", f"{counts['error']:,}", "could not be finished")
     return facts([*entries[:2], errors, *entries[2:]] if counts["error"] else entries)
@@ -122,16 +123,17 @@ def _scrolling(label: str, inner: Markup) -> Markup:
 
 
 def _group(outcome: str, some: Sequence[Result], draw: Draw) -> Markup:
-    shown, left = some[:MOST_RESULTS], len(some) - MOST_RESULTS
-    opened = outcome in OUTCOMES[:2]
-    rows = [_result(r, draw, opened and i < MOST_OPEN) for i, r in enumerate(shown)]
+    every, opened = alike(some), outcome in OUTCOMES[:2]
+    shown, left = every[:MOST_RESULTS], len(every) - MOST_RESULTS
+    rows = [_result(several, draw, opened and i < MOST_OPEN) for i, several in enumerate(shown)]
     more = tag("p", {"class": "vd-key"}, escape(f"And {count(left, 'more result')}.")) if left > 0 else NONE
     return tag("section", {"class": "vd-family"}, tag("h4", {}, escape(HEADS[outcome])), *rows, more)
 
 
-def _result(r: Result, draw: Draw, opened: bool) -> Markup:
-    """One line, to be opened where there is more to see."""
-    method = [tag("span", {}, escape(" by "), tag("bdi", {}, escape(r.method, 80)))] if r.method else []
+def _result(several: Sequence[Result], draw: Draw, opened: bool) -> Markup:
+    """One line, to be opened where there is more to see; it may say the same of several methods."""
+    r, methods = several[0], listing([each.method for each in several if each.method])
+    method = [tag("span", {}, escape(" by "), tag("bdi", {}, escape(methods, 200)))] if methods else []
     name = tag("span", {"class": "vd-name"}, tag("b", {}, tag("bdi", {}, escape(r.check, 80))), *method)
     said = tag("span", {"class": "vd-said"}, tag("bdi", {}, escape(said_of(r), 1000)))
     told = {"class": "vd-mark", "role": "img", "aria-label": WORDS[r.outcome]}

@@ -236,8 +236,9 @@ CHECK_STYLE = """
 .vd .vd-box{overflow-x:auto;padding:0 0 .3em}
 .vd .vd-box:focus-visible{outline:2.5px solid currentColor;outline-offset:2px}
 .vd table.vd-outcomes{margin:1.8em 0 0;table-layout:auto}
-.vd .vd-outcomes th:first-child{padding-right:1.4em}
+.vd .vd-outcomes th:first-child{min-width:11em;padding-right:1.4em}
 .vd .vd-outcomes th small{display:block;font-size:.87em;opacity:.75;font-weight:400}
+.vd .vd-outcomes thead th{padding-right:1.2em;white-space:nowrap;overflow-wrap:normal}
 .vd .vd-outcomes td{padding:.3em 1em .3em 0;white-space:nowrap;font-weight:550}
 .vd .vd-outcomes .vd-mark,.vd .vd-line>.vd-mark{display:inline-block;width:1.45em;height:1.45em;line-height:1.45em;
 margin:0 .6em 0 0;font-size:.78em}
