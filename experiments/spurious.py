@@ -85,8 +85,14 @@ def measure(cell: cells.Cell, data: Path, device: str) -> dict[str, Any]:
         "area": likeness.summed(stage.truth.mean((1, 2))),
         "seconds": {"training": trained, **seconds},
         **explained.accuracy(),
-        "methods": {name: {kind: likeness.summed(v) for kind, v in each.items()} for name, each in values.items()},
+        "methods": {name: {kind: _summed(v) for kind, v in each.items()} for name, each in values.items()},
     }
+
+
+def _summed(values: Any) -> dict[str, float]:
+    """Mean and standard error over the pictures that have a share: a map of nothing has none."""
+    known = values[np.isfinite(values)]
+    return likeness.summed(known) if len(known) > 1 else {"mean": float("nan"), "sem": float("nan")}
 
 
 @dataclass(frozen=True, eq=False)

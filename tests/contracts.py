@@ -225,7 +225,8 @@ def parts_lie_where_they_are_painted(representation: Placed) -> None:
 
 def _changes_where_painted(inputs: Any, own: Any, channel: int | None) -> None:
     """Of inputs, the first is the instance and the others lack a part each; texts are not looked at."""
-    table = inputs.toarray() if issparse(inputs) else np.asarray(inputs)
+    plain = inputs.double() if hasattr(inputs, "detach") else inputs  # NumPy does not know every type of torch
+    table = plain.toarray() if issparse(plain) else np.asarray(plain)
     for j, one in enumerate(table[1:] if table.dtype.kind in "biuf" else []):
         changed = (one != table[0]) if channel is None else (one != table[0]).any(axis=channel)
         assert not (changed & (own[j] == 0)).any(), f"taking part {j} away changes what is not its own"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -108,10 +109,9 @@ def test_flat_spreads_evenly() -> None:
     """A layer that says 1 everywhere gives every pixel inside as much as any other, and all of it."""
     module = made(nn.Conv2d(2, 1, 3, padding=1), nn.Flatten(), nn.Linear(100, 1, bias=False))
     with torch.no_grad():
-        module[0].weight.zero_()
         module[0].bias.fill_(1.0)
         module[2].weight.fill_(1.0)
-    found = maps(vd.LrpPresetAFlat(), module, targets=0)
+    found = maps(vd.LrpPresetAFlat(), module, torch.zeros_like(PICTURES), 0)
     np.testing.assert_allclose(found.values[:, :, 2:-2, 2:-2], 0.5 * 100 / 100.1, rtol=1e-9)
     np.testing.assert_allclose(found.values.sum(axis=(1, 2, 3)), 100 * 100 / 100.1, rtol=1e-9)
 
@@ -353,6 +353,21 @@ class Gate(nn.Module):
         return x * x.tanh()
 
 
+class Doubled(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx: Any, slope: Any) -> Any:
+        return 2 * slope
+
+
+class Own(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return Doubled.apply(x) + 1
+
+
 class Recurrent(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -378,6 +393,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "a gate": (lambda: nn.Sequential(nn.Linear(4, 4), Gate()), ("mul",)),
     "softmax": (lambda: nn.Sequential(nn.Linear(4, 4), nn.Softmax(1)), ("leave the last softmax out", "logits")),
     "not zero at zero": (lambda: nn.Sequential(nn.Linear(4, 4), nn.Hardtanh(1, 2)), ("not zero at zero",)),
+    "a function of its own": (lambda: nn.Sequential(nn.Linear(4, 4), Own()), ("function of its own",)),
     "scripted": (lambda: torch.jit.script(nn.Linear(4, 2)), ("scripted",)),
     "input in place": (lambda: nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 2)), ("in place on the input",)),
     "training": (lambda: nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)).train(), (".eval()",)),
@@ -422,6 +438,16 @@ def test_the_network_stays_as_it_was(method: Any) -> None:
     assert_untouched(module, before)
     assert all(kept[name] is parameter for name, parameter in module.named_parameters())
     np.testing.assert_array_equal(given, PICTURES)
+
+
+def test_many_at_once_leave_it_too() -> None:
+    module = convolutional(bias=True)
+    kept, network = dict(module.named_parameters()), vd.Network(module)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: vd.LrpEpsilon().maps(network, PICTURES, TARGETS).values, range(16)))
+    assert all(kept[name] is parameter for name, parameter in module.named_parameters())
+    for each in found:
+        np.testing.assert_array_equal(each, found[0])
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, float("nan"), "small"])

@@ -282,10 +282,10 @@ def audit(
     2 if nothing could be checked; ``save`` writes .html, .json, .xml (JUnit), .csv and more.
 
     >>> from sklearn.datasets import load_wine
-    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
     >>> import veridical as vd
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = LogisticRegression(max_iter=10_000).fit(X, y)
+    >>> model = GaussianNB().fit(X, y)
     >>> found = vd.audit(model.predict_proba, vd.Rows(X), X, y=y, checks=["randomize"])
     >>> found.sentence
     'The check passed.'

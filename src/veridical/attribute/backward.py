@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from threading import Lock
 from typing import Any
+from weakref import ref
 
 from veridical.attribute.slopes import Slopes
 from veridical.errors import InputError, require
@@ -47,6 +49,8 @@ ACTIVATIONS = {
 }  # fmt: skip
 GATES = {"hardtanh", "relu", "relu6"}
 ENDS = {"log_softmax", "sigmoid", "softmax"}
+
+_ALONE = Lock()  # weights are exchanged for fixed ones while a network runs, which two at once must not
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +102,7 @@ class Walk:
         self._fixed = {name: p.detach() for name, p in module.named_parameters()}
         both = [*self._fixed.items(), *module.named_parameters()]
         self._owners = {id(p): name.rpartition(".")[0] for name, p in both}
+        self._seen: dict[int, Any] = {}  # weakly, what steps have made
         self._nodes: dict[int, Any] = {}  # of the graph, by layer
         self._narrow: set[int] = set()  # layers that all messages come through
         self._made: dict[int, tuple[Any, int, Any, Layer]] = {}  # by outputs, as made: inputs and layer
@@ -111,7 +116,7 @@ class Walk:
                 f"{self._rules.name} cannot see into a scripted module: pass the module it was made of"
             )
         self._raw[id(inputs)] = inputs
-        with torch.enable_grad(), _watch(self._step):
+        with _ALONE, torch.enable_grad(), _watch(self._watched):
             outputs = torch.func.functional_call(self._module, self._fixed, (inputs,))
         if self._rules.rescaled:
             narrow, n = _bottlenecks(outputs.grad_fn), len(inputs)
@@ -125,6 +130,16 @@ class Walk:
         if self._rules.first is None or not getattr(tensor, "requires_grad", False):
             return False
         return id(tensor) in self._raw or bool(tensor.is_leaf)
+
+    def _watched(self, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """A step, all of whose arguments come from steps that were seen."""
+        for each in _moving((args, options)):
+            seen = self._seen.get(id(each))
+            if not (each.is_leaf or id(each) in self._raw or (seen is not None and seen() is each)):
+                raise self._refusal(f"what made an input of {function.__name__}, a function of its own", (), {})
+        found = self._step(function, args, options)
+        self._seen |= {id(each): ref(each) for each in _moving(found)}
+        return found
 
     def _step(self, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Do what the module does, and note how to go back."""

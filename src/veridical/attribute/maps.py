@@ -41,11 +41,12 @@ class Drawn:
     values: Floats  # (r, *shape)
     draws: Floats | None = None  # (r, m, *shape), of which the values are the means
     reference: Floats | None = None  # (r,) what the output exceeds by the sum of the values, where it should
+    outputs: Floats | None = None  # (r,) at the inputs themselves, where the method has met them
 
     def by_token(self) -> Drawn:
         """The numbers of a token's vector as one."""
         draws = None if self.draws is None else self.draws.sum(axis=-1)
-        return Drawn(self.values.sum(axis=-1), draws, self.reference)
+        return Drawn(self.values.sum(axis=-1), draws, self.reference, self.outputs)
 
 
 class ByGradient:
@@ -119,7 +120,8 @@ def _maps(method: ByGradient, slopes: Slopes, seeds: Sequence[Seed]) -> Maps:
         if found.draws is not None:
             errors = found.draws.std(axis=1, ddof=1) / np.sqrt(found.draws.shape[1])
         if found.reference is not None:
-            residual = slopes.values(x[:, None], rows)[:, 0] - found.reference - _total(found.values)
+            own = slopes.values(x[:, None], rows)[:, 0] if found.outputs is None else found.outputs
+            residual = own - found.reference - _total(found.values)
         parts.append(Maps(found.values, errors, residual))
 
     def joined(name: str) -> Any:

@@ -14,7 +14,8 @@ import numpy as np
 from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats
 
-AT_ONCE = 2**22  # numbers of input that the module is asked about at once, about
+AT_ONCE = 2**20  # numbers of input that the module is asked about at once, about
+ON_GPU = 2**24
 CUDNN = Lock()
 
 Spans = Callable[[str], Sequence[tuple[int, int]]]
@@ -27,7 +28,8 @@ class Network:
     ``prepare`` turns a batch of instances (an array, a tensor, a DataFrame, a list of texts) into the module's
     input; without it they become a tensor of the module's own type, on its device. Methods that need gradients
     explain the module's own outputs, which should be logits; the others see what ``answers`` makes of them:
-    "softmax", "sigmoid", a function of the output tensor, or the outputs themselves.
+    "softmax", "sigmoid", a function of the output tensor, or the outputs themselves, which is what to leave it at
+    where methods of both kinds are compared.
 
     Where the module's inputs are token ids, ``embedding`` names the submodule that turns them into vectors, by
     which gradients are taken, and ``spans`` gives for a text the (start, stop) of the characters of each token,
@@ -59,7 +61,7 @@ class Network:
         torch = require("torch", extra="torch")
         inputs, found = self.tensor(batch), []
         with torch.no_grad():
-            for piece in pieces(inputs, AT_ONCE):
+            for piece in pieces(inputs, ON_GPU if inputs.is_cuda else AT_ONCE):
                 found.append(_as_numbers(self._answered(self.ask(inputs[piece]))))
         return np.concatenate(found) if found else np.empty((0, 1))
 

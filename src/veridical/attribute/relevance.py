@@ -51,8 +51,8 @@ class LrpPresetAFlat(ByGradient):
 
 
 def _relevance(slopes: Slopes, x: Floats, rows: Ints, rules: Rules) -> Drawn:
-    found = by_rules(slopes, rules)(x[:, None], rows)[:, 0]
-    return Drawn(found, reference=np.zeros(len(x)))
+    outputs, found = by_rules(slopes, rules).with_values(x[:, None], rows)
+    return Drawn(found[:, 0], reference=np.zeros(len(x)), outputs=outputs[:, 0])
 
 
 def _preset_a(layer: Layer, message: Any) -> Any:
@@ -89,11 +89,15 @@ def positive_rule(layer: Layer, message: Any) -> Any:
 
 
 def flat_rule(layer: Layer, message: Any) -> Any:
-    """A unit's relevance in equal shares to all that it sees, whatever is there (Lapuschkin et al. 2017)."""
-    torch = require("torch", extra="torch")
-    ones = torch.ones_like(layer.weight)
+    """A unit's relevance in equal shares to all that it sees, whatever is there (Lapuschkin et al. 2017).
+
+    A unit whose weights are all zero sees nothing.
+    """
+    torch, weight = require("torch", extra="torch"), layer.weight
+    used = weight.flatten(1).any(dim=1).view(-1, *[1] * (weight.dim() - 1))
+    ones = used.to(weight.dtype).expand_as(weight)
     seen = layer.call(torch.ones_like(layer.x), ones, None).detach()
-    return layer.through(ones, message * layer.z.detach() / seen)
+    return layer.through(ones, torch.where(seen > 0, message * layer.z.detach() / seen, 0.0))
 
 
 def of_inputs(rule: Rule) -> Rule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import checked
-from veridical.attribute.network import Network, gradients_on, pieces
+from veridical.attribute.network import ON_GPU, Network, gradients_on, pieces
 from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats, Ints
 
-AT_ONCE = 2**21  # numbers of input that are differentiated at once, about; on a GPU, more
-MORE = 2**24
+AT_ONCE = 2**19  # numbers of input that are differentiated at once, about: what fits the cache is quickest
 
 Read = Callable[[Any, Any], Any]  # outputs (m, k), and which input each row belongs to (m,), to values (m,)
 
@@ -60,12 +59,16 @@ class Slopes:
         """The derivative of the output at points (r, m, …), of the inputs ``rows`` (r,); shaped as they are."""
         return self._each(points, rows, True)[1]
 
+    def with_values(self, points: Floats, rows: Ints) -> tuple[Floats, Floats]:
+        """The output (r, m), and its derivative, by one pass."""
+        return self._each(points, rows, True)
+
     def _each(self, points: Floats, rows: Ints, wanted: bool) -> tuple[Floats, Floats]:
         torch = require("torch", extra="torch")
         (r, m), flat = points.shape[:2], points.reshape(-1, *points.shape[2:])
         owner = np.repeat(rows, m)
         values, slopes = np.empty(len(flat)), np.empty(flat.shape if wanted else (0,))
-        for piece in pieces(flat, MORE if self.inputs.is_cuda else AT_ONCE):
+        for piece in pieces(flat, ON_GPU if self.inputs.is_cuda else AT_ONCE):
             own = torch.as_tensor(owner[piece], device=self.inputs.device)
             self.counted.append(len(own))
             with gradients_on(self.network.module):
@@ -177,8 +180,3 @@ def by_function(target: Callable[[Any], Any]) -> Read:
 def _floats(tensor: Any) -> Floats:
     numbers: Floats = tensor.detach().cpu().double().numpy()
     return numbers
-
-
-def as_points(slopes: Slopes, rows: Sequence[int] | Ints) -> Floats:
-    """The points of some inputs."""
-    return slopes.of(slopes.inputs[np.asarray(rows)])

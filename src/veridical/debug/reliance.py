@@ -32,6 +32,7 @@ from veridical.records import (
 from veridical.represent.regions import is_tensor
 
 DRAWS = 16  # of what stands in for the region, and of random parts to compare it with
+ROUNDING = 1e-9  # share of a difference that is none
 FEWEST = 5  # instances that have the region
 SHOWN = 3  # explanations that are evidence
 TAKE, NULLS = 3, 4  # what seeds are for
@@ -69,8 +70,8 @@ def reliance(method: Method, subject: Subject, rng: Rng) -> Verdict:
     if not np.isfinite(shares).any() and not table["own"].any():
         return _no_evidence(some, own, line)
     sizes = np.array([each.size(e) for each, e in zip(where, own, strict=True)])
-    shown = bool(interval(shares - sizes)[1] > 0)
-    used = bool(interval(table["own"] - table["other"])[1] > 0)
+    shown = bool(interval(shares - sizes)[1] > ROUNDING)
+    used = bool(interval(table["own"] - table["other"])[1] > ROUNDING * table["own"].max())
     order = np.argsort(-table["own"], kind="stable")
     return Verdict(
         passed=not (shown or used),

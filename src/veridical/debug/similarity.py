@@ -28,6 +28,7 @@ CLEAR = 0.1  # how much more alike than null pairs a method's repeats must be to
 SIGNED, SIZES, PIXELS, OURS = "Spearman, signed", "Spearman, sizes", "Spearman of pixels, signed", "ours"
 
 Compare: TypeAlias = Callable[[Floats, Floats], float]
+Change: TypeAlias = Callable[[Floats, np.random.Generator], Floats]
 
 
 def top_overlap(a: Floats, b: Floats) -> float:
@@ -122,7 +123,7 @@ MAPS: Mapping[str, Compare] = {
     "Spearman of pixels, sizes": map_rank_sizes,
 }
 EVERY: Mapping[str, Compare] = {**WEIGHTS, **MAPS}
-NULLS: Mapping[str, Callable[[Floats, np.random.Generator], Floats]] = {
+NULLS: Mapping[str, Change] = {
     CONSTANT: constant,
     NOISE: noise,
     SHUFFLED: shuffled,
