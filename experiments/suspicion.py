@@ -50,11 +50,11 @@ def misled(
 
 
 def two_logits(regression: Any) -> Callable[[Any], Any]:
-    """A function from rows to two logits, that of class 0 being none."""
+    """A function from rows to two logits, each the other's opposite."""
 
     def logits(X: Any) -> Any:
         margins = regression.decision_function(np.asarray(X, float))
-        return np.column_stack([np.zeros(len(margins)), margins])
+        return np.column_stack([-margins, margins]) / 2
 
     return logits
 
@@ -103,11 +103,11 @@ def out_of_fold(fit: Callable[[Any], Callable[[Any], Any]], X: Any, labels: Any,
     return found
 
 
-def of_maps(maps: Any, labels: Any) -> dict[str, Any]:
-    """Scores by what maps (n, …) of the given labels say."""
+def of_maps(maps: Any, labels: Any, base: Any = 0.0) -> dict[str, Any]:
+    """Scores by what maps (n, …) of the given labels say; ``base`` is what they start from, where they tell."""
     weights = maps.reshape(len(maps), -1)
     found = {name: score(weights, labels) for name, score in SCORES.items()}
-    return {**found, "little in favor": -weights.sum(1)}
+    return {**found, "little in favor": -(base + weights.sum(1))}
 
 
 def nulls(maps: Any, labels: Any, seed: int) -> dict[str, dict[str, Any]]:
