@@ -205,6 +205,13 @@ def test_maps_lie_on_their_picture_wherever_the_channels_are(shape: tuple[int, .
     assert "the map, place by place" in seen(e).texts
 
 
+def test_gradients_have_no_surrogate() -> None:
+    for text in (repr(cases.mapped()), seen(cases.mapped()).text):
+        assert "surrogate 0" not in text
+        assert "surrogate says" not in text
+    assert "the surrogate 0.908" in repr(made.mushroom())
+
+
 def test_maps_that_fit_nothing_are_not_drawn() -> None:
     e = cases.mapped()
     for wrong in (None, np.zeros(7), np.zeros((5, 4)), "map", np.empty((0, 0)), np.array([["a"]])):

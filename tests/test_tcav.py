@@ -102,6 +102,16 @@ def test_a_constant_network_has_no_evidence() -> None:
     assert found.observed == 0.5
 
 
+def test_a_concept_is_a_check() -> None:
+    rng, x = np.random.default_rng(0), rows(np.random.default_rng(1), 20)
+    concept = vd.Concept("planted", rows(rng, 60, 3.0), "0", rows(rng, 200))
+    found = vd.debug(planted_network(), vd.Rows(x), x, check=concept, target=1, rng=2)
+    assert found.measures == vd.tcav(planted_network(), x, concept=concept, target=1, rng=2).measures
+    assert (found.check, found.method, found.passed) == ("tcav", "Lime", False)
+    relied = vd.debug(planted_network(), vd.Rows(x), x, check="reliance", region=concept, target=1, rng=2)
+    assert relied.measures == found.measures
+
+
 def test_the_same_seed_gives_the_same_verdict() -> None:
     rng = np.random.default_rng(0)
     concept, x = vd.Concept("any", rows(rng, 20), "0", rows(rng, 60)), rows(rng, 20)

@@ -31,7 +31,9 @@ from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
+from veridical.debug.plant import Background, Column, Patch, Tone, Word
 from veridical.debug.records import Subject
+from veridical.debug.spurious import Spurious
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
 from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
 from veridical.masks import Gaussian
@@ -60,10 +62,12 @@ from veridical.summarize.records import Grouping, Membership, Pick, Region
 __all__ = [
     "Around",
     "Audit",
+    "Background",
     "Bands",
     "Blur",
     "ChangePoints",
     "ClusterThenExplain",
+    "Column",
     "Comparison",
     "Concept",
     "Concepts",
@@ -117,6 +121,7 @@ __all__ = [
     "Part",
     "PartMean",
     "Parzen",
+    "Patch",
     "PatternAttribution",
     "PatternNet",
     "Pick",
@@ -135,10 +140,12 @@ __all__ = [
     "Slices",
     "SmoothGrad",
     "SmoothGradSquared",
+    "Spurious",
     "Stems",
     "Subject",
     "Superpixels",
     "Tiles",
+    "Tone",
     "TopK",
     "Tree",
     "Trial",
@@ -147,6 +154,7 @@ __all__ = [
     "VeridicalError",
     "WholeMean",
     "Windows",
+    "Word",
     "Words",
     "__version__",
     "audit",

@@ -18,11 +18,11 @@ from veridical.attribute.given import checked_model, seed_of
 from veridical.attribute.network import Network
 from veridical.debug.activations import given_and_made, slopes_at
 from veridical.debug.influence import left_out_residuals
-from veridical.debug.records import FEWEST, Rng
+from veridical.debug.records import FEWEST, Rng, Subject
 from veridical.errors import InputError, check_whole
 from veridical.evaluate.compare import interval
 from veridical.masks import generator
-from veridical.records import Floats, Ints, Measured, Record, Verdict
+from veridical.records import Floats, Ints, Measured, Method, Record, Verdict
 
 LEVEL = 0.05
 RIDGE = 0.1  # of the classifier, relative to the mean square of what it tells apart
@@ -35,7 +35,8 @@ class Concept:
     """Something that people have a word for, by examples: instances as the network takes them.
 
     ``counters`` are random others, at least twice as many. ``layer`` is the name of the layer at which the
-    network may have a direction for it, as in ``module.named_modules()``.
+    network may have a direction for it, as in ``module.named_modules()``. A concept is a check, too:
+    ``vd.debug(network, …, check=concept)`` asks whether the target depends on it, whatever the method.
     """
 
     name: str
@@ -50,6 +51,12 @@ class Concept:
             least = FEWEST if what == "examples" else 2 * FEWEST
             if not hasattr(getattr(self, what), "__len__") or n_rows(getattr(self, what)) < least:
                 raise InputError(f"{what} of the concept {self.name!r} must be at least {least} instances")
+
+    def __call__(self, method: Method, subject: Subject, rng: Rng) -> Verdict:
+        """Whether the subject's target depends on the concept."""
+        instances = subject.represent.each(subject.X)
+        inputs = instances.inputs(0, len(instances))
+        return tcav(subject.model.predict, inputs, concept=self, target=subject.target, rng=rng)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

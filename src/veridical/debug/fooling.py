@@ -162,8 +162,9 @@ def _honest(ground: Ground, seed: Seed) -> dict[str, Floats]:
         for time in range(TIMES):
             rng = generator(seed, HONEST, number, time)
             predict = _trained(classifier, regressor, real, ground.at_real, rng)
-            at_real = predict(real)
-            missed.append(float(ground.unlearned(predict(changed), at_real).mean()) if np.ptp(at_real) else 0.0)
+            own, there = predict(real), predict(changed)
+            at_real, at_changed = (_leveled(each, own, ground.at_real) for each in (own, there))
+            missed.append(float(ground.unlearned(at_changed, at_real).mean()) if np.ptp(at_real) else 0.0)
         found[kind] = np.array(missed)
     return found
 
@@ -182,6 +183,13 @@ def _trained(
         warnings.simplefilter("ignore")  # a network that would learn on is as honest
         model.fit(X[some], labels if probabilities else answers[some])
     return (lambda Z: model.predict_proba(Z)[:, 1]) if probabilities else model.predict
+
+
+def _leveled(answers: Floats, own: Floats, wanted: Floats) -> Floats:
+    """Answers of an honest model, as sharp as those that it learned: by their rank among its own."""
+    order = np.sort(own)
+    rank = (np.searchsorted(order, answers, "left") + np.searchsorted(order, answers, "right")) // 2
+    return np.asarray(np.sort(wanted)[np.clip(rank, 0, len(wanted) - 1)])
 
 
 def _limit(missed: list[Floats]) -> float:

@@ -17,6 +17,8 @@ import numpy as np
 
 from veridical.attribute.ask import Model
 from veridical.attribute.given import seed_of
+from veridical.attribute.lime import Lime
+from veridical.attribute.maps import ByGradient
 from veridical.attribute.network import Network
 from veridical.debug.doubt import SCORES, by_column, cosines
 from veridical.debug.influence import self_influence
@@ -29,12 +31,13 @@ from veridical.debug.tracin import tracin
 from veridical.errors import InputError, NotApplicable, check_whole
 from veridical.evaluate.report import named
 from veridical.masks import child_of, generator
-from veridical.records import Bools, Explanation, Floats, Ints, Measured, Method, Record, Seed, Verdict
+from veridical.records import Bools, Explanation, Floats, Ints, Measured, Method, Record, Seed, Shareable, Verdict
 
 DRAWN, FOLDS, FLIPS, PLANTED, EXPLAINED, RANDOM = range(6)  # what seeds are for
 SHOWN = 3  # suspects whose explanations are shown
 NAMED = 5  # suspects that the sentence names
 LISTED = 1000  # suspects that the verdict lists, at most
+CHEAP, COSTLY = 200, 40  # explanations
 MOST = 50_000  # rows that are looked at where wrong labels were found among fewer
 UNSEEN, LOSS = "loss, trained without the row", "training loss"
 PRECISION = ": precision at "
@@ -48,11 +51,12 @@ class Labels:
     """Which training rows have a wrong label?
 
     ``share`` of the labels are flipped on purpose, to see what finds them; ``n_explained`` rows are explained for
-    that. Models are trained anew ``n_folds`` times on ``n_rows`` rows, and again where those look wrong.
+    that: by default 200 where explanations share their samples or need none, else 40. Models are trained anew
+    ``n_folds`` times on ``n_rows`` rows, and again where those look wrong.
     """
 
     share: float = 0.1
-    n_explained: int = 200
+    n_explained: int | None = None
     n_rows: int = 2000
     n_folds: int = 3
 
@@ -60,7 +64,8 @@ class Labels:
         if not isinstance(self.share, float) or not 0 < self.share < 0.5:
             raise InputError(f"share is the share of labels to flip, above 0 and below 0.5, not {self.share!r}")
         for name, least in (("n_explained", 20), ("n_rows", 40), ("n_folds", 2)):
-            check_whole(name, getattr(self, name), least)
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least)
 
     def __call__(self, method: Method, subject: Subject, rng: Rng) -> Verdict:
         """Wrong labels of the subject's training rows; passed if there are no more than chance leaves."""
@@ -92,7 +97,7 @@ class Labels:
         flipped = data.flipped(wrong, rng)
         unseen = flipped.unseen(self.n_folds, child_of(seed, PLANTED))
         model = flipped.trained(np.arange(len(flipped)), 0)
-        n = min(self.n_explained, len(fair))
+        n = min(self.n_explained or _affordable(data, method), len(fair))
         n_wrong = max(round(self.share * n), 1)
         at = np.r_[wrong[:n_wrong], right[: n - n_wrong]]
         known = Scored(flipped, at, np.arange(len(at)) < n_wrong, self.share, child_of(seed, RANDOM))
@@ -193,6 +198,12 @@ class Scored(Record):
 def _loss(p: Floats, labels: Ints) -> Floats:
     """Log loss (n,) of given labels."""
     return np.asarray(-np.log(np.clip(p[np.arange(len(labels)), labels], 1e-12, 1.0)))
+
+
+def _affordable(data: Labeled, method: Method) -> int:
+    """How many rows to explain, twice: many if each costs little."""
+    shared = isinstance(data.subject.represent.each(data.X).batch(0, 1)[0], Shareable)
+    return CHEAP if (shared and isinstance(method, Lime)) or isinstance(method, ByGradient) else COSTLY
 
 
 def _seen(subject: Subject) -> list[str]:

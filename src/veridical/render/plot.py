@@ -11,7 +11,7 @@ import numpy as np
 from veridical.errors import require
 from veridical.records import Explanation, Floats
 from veridical.render.maps import planes, reach, tinted
-from veridical.render.words import measured, number, plain, ranked, shorten, unmeasured_words
+from veridical.render.words import measured, number, plain, ranked, shorten, teller, unmeasured_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def bars(explanation: Explanation, ax: Axes | None = None) -> Axes:
     else:
         ax.set_xticks([])
         ax.text(0.5, 0.5, "no part has any weight", transform=ax.transAxes, ha="center", va="center")
-    answers = f"model {number(e.prediction)}, surrogate {number(e.local_prediction)}"
+    answers = f"model {number(e.prediction)}, {teller(e)} {number(e.local_prediction)}"
     title = textwrap.fill(f"Target {literal(e.target, 24)}: {answers}", 48)
     ax.set_title(title, loc="left", fontsize="medium", weight="bold")
     _caption(ax, e)
