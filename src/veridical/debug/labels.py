@@ -240,6 +240,6 @@ def _sentence(noise: Noise, rows: tuple[int, ...], measures: list[Measured], not
     method, _, kind = best.partition(": ")
     return (
         f"{said} Of the rows that explanations by {method} suspect most ({kind}, the best of its scores), "
-        f"{explained[best]:.0%} have a label that was flipped on purpose; of those by the loss of a model that did "
-        f"not see the row, {rates[UNSEEN]:.0%}."
+        f"{explained[best]:.0%} have a label that was flipped on purpose; of those by the loss of a model that "
+        f"did not see the row, {rates[UNSEEN]:.0%}."
     )
