@@ -23,6 +23,7 @@ TWINS = 3  # what the seed is for
 WORDS = Words(
     "Explanations change when the model is broken",
     "Explanations hardly notice that the model is broken, so they are not about what it learned",
+    "It is not clear whether explanations change enough when the model is broken",
 )
 
 

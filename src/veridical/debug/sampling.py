@@ -117,13 +117,17 @@ def _verdict(line: Measured, area: Measured, notes: tuple[str, ...]) -> Verdict:
     passed = not line.low > LIMIT
     share = f"{100 * line.value:.0f} %"
     where = "lie where hardly any real instance lies (of real ones, 5 % do)"
-    if passed:
-        words = f"Explanations rest mostly on inputs that could be real: {share} of them {where}."
-    else:
+    if not passed:
         words = (
             f"Explanations rest on inputs that are unlike any real instance: {share} of them {where}, so they "
             "may say more of how the model answers to nonsense than of how it answers to data."
         )
+    elif line.value > LIMIT:
+        words = (
+            f"It is not clear on what inputs explanations rest: {share} of them {where}, but that may be chance."
+        )
+    else:
+        words = f"Explanations rest mostly on inputs that could be real: {share} of them {where}."
     return Verdict(
         passed, line.value, LIMIT, words, interval=(line.low, line.high), nulls=line.nulls, measures=(line, area),
         notes=notes,
