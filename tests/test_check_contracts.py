@@ -39,7 +39,7 @@ def broken(found: vd.Verdict, name: str) -> list[str]:
     if not found.sentence.endswith(".") or not found.sentence[:1].isupper():
         wrong.append("it says no sentence")
     shown = set(found.nulls).union(*(line.nulls for line in found.measures))
-    if not shown or not shown <= NULLS:
+    if not shown & NULLS or not set(found.nulls) <= NULLS:
         wrong.append("it shows nothing that knows nothing")
     if not found.measures or not all(line.name and np.isfinite(line.value) for line in found.measures):
         wrong.append("it has no table")
