@@ -38,6 +38,9 @@ SECTIONS = {  # experiments by name, with the module that shows each
     "husky": "sections.husky",
     "spurious": "sections.spurious",
     "concepts": "sections.concepts",
+    "labels": "sections.labels",
+    "randomize": "sections.randomize",
+    "ood": "sections.ood",
 }
 
 HEADS = ("target", "wanted", "found", "met")
@@ -50,6 +53,8 @@ OUTLINED = {  # experiments of the LIME paper and on broken models, as the front
     "husky": "animal or snow",
     "spurious": "shortcut",
     "concepts": "concepts",
+    "labels": "wrong labels",
+    "randomize": "layers anew",
 }
 
 

@@ -19,8 +19,8 @@ import veridical as vd
 
 FOLDER = Path(tempfile.gettempdir()) / "veridical-networks"
 PETS_SIDE = 96
-SHORT = cnn.Training(epochs=8, batch=64)  # of clothes and digits
-LONG = cnn.Training(epochs=30)  # of pets
+SHORT = cnn.Training(epochs=12, batch=64)  # of clothes and digits
+LONG = cnn.Training(epochs=60, rate=5e-4)  # of pets
 GRAY = vd.Constant(0.5)  # what covers a part: 0 for the network, as where integrated gradients begin
 
 

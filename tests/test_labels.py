@@ -95,6 +95,17 @@ def test_perfect_and_empty_models_suspect_nothing() -> None:
     assert len(noise_of(np.eye(2)[labels], labels).suspects) == 0
 
 
+@pytest.mark.parametrize("k", [2, 5])
+def test_any_answers_have_an_interval_around_the_share(k: int) -> None:
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        p = softmax(rng.choice([0.01, 1, 100]) * rng.standard_t(2, (60, k)), axis=1)
+        labels = np.where(rng.random(60) < rng.random(), p.argmax(axis=1), rng.integers(0, k, 60))
+        found = noise_of(p, labels)
+        assert 0 <= found.low <= found.share <= found.high <= 0.45
+        assert ((found.wrong >= 0) & (found.wrong <= 1)).all()
+
+
 def test_what_explanations_say_of_labels() -> None:
     weights = np.array([[3.0, -1.0], [2.0, 0.0], [-1.0, -1.0], [0.0, 0.0]])
     np.testing.assert_allclose(against(weights, np.zeros(4, int)), [0.25, 0, 1, 0])

@@ -11,8 +11,8 @@ import numpy as np
 
 from veridical.attribute.ask import Model
 from veridical.attribute.network import Network
+from veridical.debug.broken import Twin
 from veridical.debug.records import Subject
-from veridical.debug.twins import Twin
 from veridical.errors import InputError, NotApplicable, require
 from veridical.masks import generator
 from veridical.records import Seed

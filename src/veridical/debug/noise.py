@@ -62,13 +62,14 @@ def noise_of(probabilities: Floats, labels: Ints) -> Noise:
     logs = np.sort(np.log(np.clip(probabilities, LEAST, 1.0)), axis=1)
     against = np.asarray(probabilities.argmax(axis=1) != labels)
     curve = Curve(logs[:, -1] - logs[:, -2], against, (0.0, 0.0) if logs.shape[1] == 2 else LEVEL)
-    (b, a, r), loss = min((curve.fit(start) for start in STARTS), key=lambda fit: fit[1])
+    (b, a, r), loss = min((curve.fit((curve.level[0], 1.0, start)) for start in STARTS), key=lambda fit: fit[1])
+    none = min(curve.fit((*start, 0.0), (0.0, 0.0))[1] for start in ((b, a), (curve.level[0], 1.0)))
 
     def beyond(share: float) -> float:
-        return 2 * (curve.fit(share, (share, share))[1] - loss) - TWO_SIDED
+        return 2 * (curve.fit((b, a, share), (share, share))[1] - loss) - TWO_SIDED
 
-    strength = max(beyond(0.0) + TWO_SIDED, 0.0)
-    low = brentq(beyond, 0.0, r, xtol=1e-4) if strength > TWO_SIDED else 0.0
+    strength = max(2 * (none - loss), 0.0)
+    low = brentq(beyond, 0.0, r, xtol=1e-4) if strength > TWO_SIDED and beyond(0.0) > 0 else 0.0
     high = brentq(beyond, r, MOST, xtol=1e-4) if beyond(MOST) > 0 else MOST
     s = expit(-(b + a * curve.confidence))
     wrong = np.where(against, r * (1 - s) / np.maximum(r * (1 - s) + (1 - r) * s, 1e-12), 0.0)
@@ -84,11 +85,11 @@ class Curve(Record):
     level: tuple[float, float]  # that b lies between
 
     def fit(
-        self, start: float, share: tuple[float, float] = (0.0, MOST)
+        self, start: tuple[float, float, float], share: tuple[float, float] = (0.0, MOST)
     ) -> tuple[tuple[float, float, float], float]:
         """b, a and r of the greatest likelihood, and minus its log; r lies between the two shares."""
         bounds = [self.level, SLOPE, share]
-        found = minimize(self._loss, [self.level[0], 1.0, start], jac=True, method="L-BFGS-B", bounds=bounds)
+        found = minimize(self._loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
         b, a, r = (float(each) for each in found.x)
         return (b, a, r), float(found.fun)
 

@@ -24,6 +24,7 @@ from veridical.records import Floats, Ints, Measured, Method, Verdict
 
 LIMIT = 0.5  # share of the inputs that may be unlike real ones
 RANGE = (2.5, 97.5)  # percentiles of distances that real instances have among each other
+SAME = 1e-6  # of the largest distance, below which a point is the same
 REAL = 2000  # instances that are looked at, at most
 EXPLAINED = 20
 SPLIT, ASKED, DRAWN = 0, 1, 2  # what seeds are for
@@ -50,9 +51,13 @@ class Real:
         return found
 
     def outside(self, rows: Floats) -> Floats:
-        """1 where a point is farther from real instances than those are from each other, or nearer, (n,)."""
+        """1 where a point is farther from real instances than those are from each other, or nearer, (n,).
+
+        A point that is a real instance is like one.
+        """
         found = self.distances(rows)
-        return np.asarray((found < self.low) | (found > self.high), dtype=np.float64)
+        same = SAME * (float(self.known.max()) or 1.0)
+        return np.asarray((found > self.high) | ((found < self.low) & (found > same)), dtype=np.float64)
 
     def farther(self, rows: Floats) -> tuple[float, float, float]:
         """Chance that a point is farther from real instances than a real one is, with its interval."""
