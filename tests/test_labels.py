@@ -106,6 +106,14 @@ def test_any_answers_have_an_interval_around_the_share(k: int) -> None:
         assert ((found.wrong >= 0) & (found.wrong <= 1)).all()
 
 
+def test_the_interval_starts_from_the_best_fit() -> None:
+    rng = np.random.default_rng(88)  # where a fit from afar ends elsewhere
+    p = softmax(20 * rng.normal(size=(180, 3)), axis=1)
+    labels = (p.cumsum(axis=1) > rng.random((180, 1))).argmax(axis=1)
+    found = noise_of(p, labels)
+    assert found.low <= found.share <= found.high
+
+
 def test_what_explanations_say_of_labels() -> None:
     weights = np.array([[3.0, -1.0], [2.0, 0.0], [-1.0, -1.0], [0.0, 0.0]])
     np.testing.assert_allclose(against(weights, np.zeros(4, int)), [0.25, 0, 1, 0])
