@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
@@ -26,6 +27,7 @@ from tables import Target, arguments, at_most, finish
 Maker = Callable[["Case"], Callable[[], Any]]  # what a repetition calls
 
 DRAWS, STEPS, SAMPLES, GRID = 25, 50, 256, 4
+PICTURES = {("cpu", "cnn"): 4, ("cpu", "efficientnet"): 1, ("cuda", "cnn"): 32, ("cuda", "efficientnet"): 8}
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,8 +250,12 @@ def main(settings: argparse.Namespace) -> None:
         raise SystemExit("torch finds no CUDA device here: run with --device cpu")
     torch.set_num_threads(1)
     rows = []
-    for name in ["cnn"] if settings.quick else settings.networks:
-        made = case(name, settings.pictures or (4 if device == "cpu" else 32), device)
+    networks = ["cnn"] if settings.quick else settings.networks
+    if "efficientnet" in networks and find_spec("efficientnet_lite_pytorch") is None:
+        print("efficientnet is left out: efficientnet-lite-pytorch is not installed")
+        networks = ["cnn"]
+    for name in networks:
+        made = case(name, settings.pictures or PICTURES[device, name], device)
         for method in METHODS:
             rows.append(measure(made, method, 2 if settings.quick else settings.repetitions))
             print(rows[-1], flush=True)
@@ -271,6 +277,8 @@ if __name__ == "__main__":
     parser = arguments(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default=None, help="by default CUDA if it is there")
     parser.add_argument("--networks", nargs="*", default=["cnn", "efficientnet"], choices=("cnn", "efficientnet"))
-    parser.add_argument("--pictures", type=int, default=None, help="in a batch: 4, or 32 on CUDA")
+    parser.add_argument(
+        "--pictures", type=int, default=None, help="in a batch; by default as many as captum has memory for"
+    )
     parser.add_argument("--repetitions", type=int, default=7)
     main(parser.parse_args())
