@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from veridical.debug.ranking import auroc
 
 import cells
 import cnn
@@ -29,6 +28,7 @@ import trained
 import veridical as vd
 from fifteen import METHODS, PAINTED, RANDOM, SIGNED, Asked, maps
 from sets import NoDataError
+from veridical.debug.ranking import auroc
 
 KEY = ("part", "set", "model", "method", "seed")
 SETS = (*suspects.PICTURES, *flips.TABLES)
@@ -36,7 +36,7 @@ MODEL = "(the model)"  # in place of a method: scores without explanations
 ANOTHER = 1000  # apart from the seeds asked for
 EXPLAINED, SCORED, SLOW = 190, 1200, 400  # rows: for maps, for scores, for scores by slow methods
 BACKGROUND = 200  # training rows for what needs them
-SAMPLES = 256
+SAMPLES, EACH = 256, 16  # of LIME and KernelSHAP, at least; and for each column of a table
 
 
 def compared(cell: cells.Cell, data: Path, device: str, folder: Path) -> dict[str, Any]:
@@ -113,8 +113,8 @@ def scored(cell: cells.Cell, data: Path, device: str, folder: Path) -> dict[str,
         more: dict[str, Any] = {"accuracy": right}
     else:
         model = suspicion.model(learned, cell["model"], cell["set"], cell["seed"], device, folder)
-        shown = _explained(learned, cell, model, rows, device)
-        scores, more = suspicion.of_maps(shown, given), {"nulls": {}}
+        shown, base = _explained(learned, cell, model, rows, device)
+        scores, more = suspicion.of_maps(shown, given, base), {"nulls": {}}
         for null, each in suspicion.nulls(shown, given, cell["seed"]).items():
             more["nulls"][null] = {name: suspicion.judged(s, wrong) for name, s in each.items()}
     judged = {name: suspicion.judged(each, wrong) for name, each in scores.items()}
@@ -126,31 +126,31 @@ def _rows(learned: suspects.Learned, cell: cells.Cell) -> Any:
     return np.sort(np.random.default_rng([80, cell["seed"]]).permutation(len(learned.X))[:most])
 
 
-def _explained(learned: suspects.Learned, cell: cells.Cell, model: Any, rows: Any, device: str) -> Any:
-    """What speaks for the label each row was given, (n, …)."""
+def _explained(learned: suspects.Learned, cell: cells.Cell, model: Any, rows: Any, device: str) -> tuple[Any, Any]:
+    """What speaks for the label that each row was given, (n, …), and what that is added to, where it is known."""
     given = learned.given[rows]
     if learned.pictures:
-        return _maps(learned, cell["method"], model, rows, given, cell["seed"], device).sum(1).numpy()
+        return _maps(learned, cell["method"], model, rows, given, cell["seed"], device).sum(1).numpy(), 0.0
     if cell["method"] in PAINTED:
         return _weights(learned, cell, model, rows)
     asked = Asked(vd.Network(model), learned.X[rows].astype(np.float32), given, learned.X[:BACKGROUND], None)
-    return maps(cell["method"], asked, cell["seed"], SIGNED).numpy()
+    return maps(cell["method"], asked, cell["seed"], SIGNED).numpy(), 0.0
 
 
-def _weights(learned: suspects.Learned, cell: cells.Cell, model: Any, rows: Any) -> Any:
-    """Explanations of rows of a table by a method that asks for outputs alone."""
+def _weights(learned: suspects.Learned, cell: cells.Cell, model: Any, rows: Any) -> tuple[Any, Any]:
+    """Explanations of rows of a table by a method that asks for outputs alone: weights and intercepts."""
     predict = vd.Network(model) if isinstance(model, torch.nn.Module) else model
     represent = vd.Rows(learned.X.astype(np.float32))
-    method = METHODS[cell["method"]](Asked(predict, None, None, None, represent, SAMPLES))
-    found = np.empty((len(rows), 0))
-    for label in (0, 1):
+    n_samples = max(SAMPLES, EACH * learned.X.shape[1])
+    method = METHODS[cell["method"]](Asked(predict, None, None, None, represent, n_samples))
+    found: dict[int, Any] = {}
+    for label in np.unique(learned.given[rows]):
         at = np.flatnonzero(learned.given[rows] == label)
         X = learned.X[rows[at]].astype(np.float32)
-        many = vd.explain_many(predict, represent, X, target=label, method=method, rng=cell["seed"])
-        weights = np.stack([each.weights for each in many])
-        found = found if found.shape[1] else np.empty((len(rows), weights.shape[1]))
-        found[at] = weights
-    return found
+        many = vd.explain_many(predict, represent, X, target=int(label), method=method, rng=cell["seed"])
+        found |= dict(zip(at.tolist(), many, strict=True))
+    every = [found[i] for i in range(len(rows))]
+    return np.stack([each.weights for each in every]), np.array([each.intercept for each in every])
 
 
 PARTS = {"maps": compared, "scores": scored}

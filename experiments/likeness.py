@@ -48,7 +48,7 @@ def shown(maps: Any) -> Shown:
     maps = torch.as_tensor(maps, dtype=torch.float64)
     planes = {"abs": maps.abs().sum(1), "signed": maps.sum(1)}
     return Shown(
-        {"abs": gray(planes["abs"]), "signed": _diverging(planes["signed"])},
+        {"abs": gray(planes["abs"]), "signed": diverging(planes["signed"])},
         {name: _ranks(plane.flatten(1)) for name, plane in planes.items()},
     )
 
@@ -66,7 +66,8 @@ def _bright(sizes: Any) -> Any:
     return (sizes / _some(high)).clamp(0, 1)
 
 
-def _diverging(plane: Any) -> Any:
+def diverging(plane: Any) -> Any:
+    """Planes (n, side, side) as they are looked at in two colors: 0.5 is nothing, half of the range each sign."""
     return (_bright(plane.abs()) * plane.sign() + 1) / 2
 
 

@@ -31,6 +31,7 @@ KEY = ("seed", "network", "pictures", "samples", "epochs")
 PARTS = vd.Superpixels(n=32, fill=vd.Constant(cnn.MIDDLE))  # gray: 0 for the network, the baseline of the others
 NULLS = ("constant", "noise")  # maps that know nothing; "shuffled" and "another" are made of each method's own
 BACKGROUND = 256  # training pictures for methods that want some
+DRAWS = 25  # of noise and of backgrounds, and steps from gray to the picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,7 @@ class Explained:
         """The class that is explained is the one predicted for the picture with the animal, also without it."""
         network = vd.Network(self.module, prepare=partial(cnn.prepare, device=self.device))
         targets = cnn.outputs(self.module, self._inputs(self.stage.pictures)).argmax(1)
-        return fifteen.Asked(network, pictures, targets, self.background, PARTS, self.cell["samples"])
+        return fifteen.Asked(network, pictures, targets, self.background, PARTS, self.cell["samples"], DRAWS)
 
     def values(self) -> tuple[dict[str, dict[str, Any]], dict[str, float]]:
         """Measures by method and null row, one value a picture, and the seconds that all maps of a method took."""
@@ -144,25 +145,27 @@ class Explained:
 def measures(own: Any, alone: Any, stage: Stage, *, painted: bool, seed: int) -> dict[str, Any]:
     """Shares on the background and SSIM with both truths; the same of shuffled maps and of other pictures'."""
     rng, other = np.random.default_rng(seed), np.roll(np.arange(len(own)), 1)
-    weights = [_weights(each, numbers, painted) for each, numbers in zip(own, stage.parts, strict=True)]
-    strange = [_weights(each, numbers, painted) for each, numbers in zip(own[other], stage.parts, strict=True)]
-    pixels = np.abs(own).sum(1)
-    mixed = rng.permuted(pixels.reshape(len(own), -1), axis=1).reshape(pixels.shape)
     first = torch.as_tensor(stage.truth).double()
     second = first * likeness.gray(torch.as_tensor(np.abs(alone).sum(1)))
-    found = {
-        "pixels": _share(pixels, stage.truth),
-        "pixels, shuffled": _share(mixed, stage.truth),
-        "pixels, another": _share(pixels[other], stage.truth),
-        "parts": part_share(weights, stage),
-        "parts, shuffled": part_share([rng.permutation(each) for each in weights], stage),
-        "parts, another": part_share(strange, stage),
-    }
-    for name, look in {"": pixels, ", shuffled": mixed, ", another": pixels[other]}.items():
-        gray = likeness.gray(torch.as_tensor(look))
-        found[f"gt1{name}"] = likeness.ssim(gray, first).numpy()
-        found[f"gt2{name}"] = likeness.ssim(gray, second).numpy()
-    return found
+    found = {}
+    for name, maps in {"": own, ", shuffled": _mixed(own, rng), ", another": own[other]}.items():
+        pixels, signed = np.abs(maps).sum(1), torch.as_tensor(maps.sum(1))
+        look = likeness.gray(torch.as_tensor(pixels))
+        weights = [_weights(each, numbers, painted) for each, numbers in zip(maps, stage.parts, strict=True)]
+        found[f"pixels{name}"] = _share(pixels, stage.truth)
+        found[f"parts{name}"] = part_share(weights, stage)
+        found[f"gt1{name}"] = likeness.ssim(look, first).numpy()
+        found[f"gt1 signed{name}"] = likeness.ssim(likeness.diverging(signed), first).numpy()
+        found[f"gt2{name}"] = likeness.ssim(look, second).numpy()
+    mixed = [rng.permutation(_weights(*each, painted)) for each in zip(own, stage.parts, strict=True)]
+    return found | {"parts, shuffled": part_share(mixed, stage)}  # whole parts change places, not their pixels
+
+
+def _mixed(maps: Any, rng: np.random.Generator) -> Any:
+    """The same numbers at other pixels."""
+    flat = maps.reshape(*maps.shape[:2], -1)
+    order = rng.random((len(flat), flat.shape[2])).argsort(1)
+    return np.take_along_axis(flat, order[:, None], 2).reshape(maps.shape)
 
 
 def _share(values: Any, truth: Any) -> Any:

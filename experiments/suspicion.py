@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
-from veridical.debug.doubt import SCORES
-from veridical.debug.ranking import auroc, precision
-from veridical.debug.tracin import tracin
 
 import cnn
 import suspects
 import trained
 import veridical as vd
 from flips import SHARE
+from veridical.debug.doubt import SCORES
 from veridical.debug.influence import self_influence
+from veridical.debug.ranking import auroc, precision
+from veridical.debug.tracin import tracin
 
 FOLDS = 5
 OUTPUTS_ALONE = ("LIME", "KSHAP")  # methods for a model without gradients
@@ -50,11 +50,11 @@ def misled(
 
 
 def two_logits(regression: Any) -> Callable[[Any], Any]:
-    """A function from rows to two logits, that of class 0 being none."""
+    """A function from rows to two logits, each the other's opposite."""
 
     def logits(X: Any) -> Any:
         margins = regression.decision_function(np.asarray(X, float))
-        return np.column_stack([np.zeros(len(margins)), margins])
+        return np.column_stack([-margins, margins]) / 2
 
     return logits
 
@@ -103,11 +103,11 @@ def out_of_fold(fit: Callable[[Any], Callable[[Any], Any]], X: Any, labels: Any,
     return found
 
 
-def of_maps(maps: Any, labels: Any) -> dict[str, Any]:
-    """Scores by what maps (n, …) of the given labels say."""
+def of_maps(maps: Any, labels: Any, base: Any = 0.0) -> dict[str, Any]:
+    """Scores by what maps (n, …) of the given labels say; ``base`` is what they start from, where they tell."""
     weights = maps.reshape(len(maps), -1)
     found = {name: score(weights, labels) for name, score in SCORES.items()}
-    return {**found, "little in favor": -weights.sum(1)}
+    return {**found, "little in favor": -(base + weights.sum(1))}
 
 
 def nulls(maps: Any, labels: Any, seed: int) -> dict[str, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -754,3 +755,18 @@ def test_an_embedding_that_is_used_twice_is_refused() -> None:
     network = vd.Network(seeded(Twice), prepare=ids, embedding="vectors", spans=spans)
     check(lambda: vd.explain(network, vd.Words(), TEXT, method=vd.Gradient()), vd.InputError, "more than once")
     assert not network.module.vectors._forward_hooks
+
+
+@pytest.mark.parametrize("name", ["lrp_epsilon", "lrp_preset_a_flat", "pattern_net", "guided_backprop"])
+def test_nothing_stays_in_memory(name: str) -> None:
+    """A graph that holds itself is never freed, which on an accelerator is soon the end."""
+    layers = (nn.Conv2d(3, 4, 3), nn.ReLU6(inplace=True), nn.Flatten(), nn.Linear(144, 2))
+    network, x = vd.Network(nn.Sequential(*layers).eval()), torch.randn(12, 3, 8, 8)
+    method = METHODS[name](x) if name == "pattern_net" else METHODS[name]()
+
+    def held() -> int:
+        method.maps(network, x, 0)
+        gc.collect()
+        return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
+
+    assert held() == held()

@@ -70,8 +70,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scenes, "RATE", 5e-3)
     monkeypatch.setattr(cnn, "WIDTHS", (8, 8))
     monkeypatch.setattr(cnn, "DENSE", (16, 8))
-    monkeypatch.setattr(fifteen, "DRAWS", 3)
-    monkeypatch.setattr(fifteen, "STEPS", 3)
+    monkeypatch.setattr(spurious, "DRAWS", 3)
     monkeypatch.setattr(spurious, "BACKGROUND", 24)
     monkeypatch.setattr(spurious, "PARTS", vd.Superpixels(n=6, fill=vd.Constant(0.5)))
 

@@ -163,8 +163,11 @@ def likeness(cells: Sequence[Cell]) -> str:
                     f"{mean(by_seed(cells, 'bugged', name, f'{truth}, {null}')):.3f}"
                 )
             row[f"{truth.upper()}: paper"] = f"{PAPER[name][at]:.2g}" if name in PAPER else ""
+        row["GT1, signed"] = f"{mean(by_seed(cells, 'bugged', name, 'gt1 signed')):.3f}"
+        row["GT1, signed: *shuffled*"] = f"{mean(by_seed(cells, 'bugged', name, 'gt1 signed, shuffled')):.3f}"
         rows.append(row)
-    return f"SSIM with the background (GT1) and with the map of the background alone (GT2):\n\n{table(rows)}"
+    told = "SSIM with the background (GT1) and with the map of the background alone (GT2), of sizes and signed:"
+    return f"{told}\n\n{table(rows)}"
 
 
 def mean(values: dict[Any, float]) -> float:

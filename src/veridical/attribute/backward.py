@@ -116,14 +116,20 @@ class Walk:
                 f"{self._rules.name} cannot see into a scripted module: pass the module it was made of"
             )
         self._raw[id(inputs)] = inputs
-        with _ALONE, torch.enable_grad(), _watch(self._watched):
-            outputs = torch.func.functional_call(self._module, self._fixed, (inputs,))
-        if self._rules.rescaled:
-            narrow, n = _bottlenecks(outputs.grad_fn), len(inputs)
-            self._narrow = {
-                layer.number for layer in self.layers if self._nodes[layer.number] in narrow and len(layer.z) == n
-            }
-        return outputs
+        try:
+            with _ALONE, torch.enable_grad(), _watch(self._watched):
+                outputs = torch.func.functional_call(self._module, self._fixed, (inputs,))
+            if self._rules.rescaled:
+                narrow, n = _bottlenecks(outputs.grad_fn), len(inputs)
+                self._narrow = {
+                    layer.number
+                    for layer in self.layers
+                    if self._nodes[layer.number] in narrow and len(layer.z) == n
+                }
+            return outputs
+        finally:  # the graph holds this object: what held the graph in turn would never be freed
+            for held in (self._seen, self._nodes, self._made, self._raw):
+                held.clear()
 
     def _is_raw(self, tensor: Any) -> bool:
         """Whether it is as good as the input: weights are fixed, so that no other leaf has a gradient."""
@@ -197,7 +203,7 @@ class Walk:
         if not self._is_raw(given):
             return given
         x = given.detach().clone()
-        return _replaced(given, x, lambda message: message * x)
+        return _replaced(given, x.clone(), lambda message: message * x)
 
     def _layer(self, name: str, function: Any, args: Any, options: dict[str, Any]) -> Any:
         torch = require("torch", extra="torch")
