@@ -70,6 +70,8 @@ class Network:
         torch = require("torch", extra="torch")
         if self.prepare is None:
             return self.own(batch)
+        if isinstance(batch, np.ndarray) and not batch.flags.writeable:
+            batch = batch.copy()  # torch warns of arrays that are locked
         made = self.prepare(batch)
         if not isinstance(made, torch.Tensor):
             raise InputError(f"prepare must give a tensor, the module's input; it gave {type(made).__name__}")

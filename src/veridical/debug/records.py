@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 
 from veridical.attribute.ask import Model, n_rows
 from veridical.attribute.given import checked_model, checked_representer
@@ -108,7 +110,9 @@ def trainer_of(predict: Any) -> Train | None:
     def train(X: Any, y: Any, seed: int) -> Predict:
         fresh = clone(estimator)
         seeds = {key: seed for key in fresh.get_params() if key.split("__")[-1] == "random_state"}
-        found: Predict = getattr(fresh.set_params(**seeds).fit(X, y), name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what was broken on purpose need not converge
+            found: Predict = getattr(fresh.set_params(**seeds).fit(X, y), name)
         return found
 
     return train
