@@ -46,7 +46,7 @@ class Patch:
 
     def __call__(self, X: Any, on: Bools, rng: np.random.Generator) -> tuple[Any, list[Any]]:
         """Pictures with the patch in some of them, and masks of where it is."""
-        arrays = [numbers_of(x, "a picture") for x in X]
+        arrays = _arrays(X, "a picture")
         value = max(float(a.max()) for a in arrays) if self.value is None else self.value
         masks = [self._mask(a) for a in arrays]
         return replaced(
@@ -119,9 +119,9 @@ class Word:
     def __call__(self, X: Any, on: Bools, rng: np.random.Generator) -> tuple[Any, list[Any]]:
         """Texts with the word in some of them; where it was already, it is taken out of the others."""
         made = []
+        if hasattr(X, "columns") or not all(isinstance(text, str) for text in X):
+            raise InputError(f"vd.Word is planted in texts, not in {type(X).__name__} of something else")
         for text, planted in zip(X, on, strict=True):
-            if not isinstance(text, str):
-                raise InputError(f"vd.Word is planted in texts, not in {type(text).__name__}")
             words = [word for word in text.split(" ") if word != self.word]
             if planted:
                 words.insert(int(rng.integers(len(words) + 1)), self.word)
@@ -185,7 +185,7 @@ class Tone:
 
     def __call__(self, X: Any, on: Bools, rng: np.random.Generator) -> tuple[Any, list[Any]]:
         """Recordings with the tone in some of them, and where it is in time and pitch."""
-        arrays = [numbers_of(x, "a recording") for x in X]
+        arrays = _arrays(X, "a recording")
         height = self.level * float(np.std(np.concatenate([a.ravel() for a in arrays])) or 1.0)
         made = []
         for array, planted in zip(arrays, on, strict=True):
@@ -207,7 +207,8 @@ class Tone:
                 begin, end, low, high = np.asarray(data["bounds"]).T
                 length = float(end.max())
                 over = np.minimum(end, self.stop * length) - np.maximum(begin, self.start * length)
-                heard = (low <= self.hertz) & (self.hertz <= high) | (self.rate == 1.0)
+                pitch = 2 * high.max() * self.hertz / self.rate
+                heard = (low <= pitch) & (pitch < high) if np.ptp(low) else np.ones(len(low), bool)
                 return np.asarray(np.clip(over / (end - begin), 0, 1) * heard)
             gather = getattr(own, "gather", None)
             if gather is None:
@@ -228,6 +229,13 @@ def replaced(X: Any, made: Sequence[Any]) -> Any:
         return pd.Series(list(made), index=X.index, name=X.name)
     old = X[0]
     return [old.new_tensor(each) for each in made] if is_tensor(old) else list(made)
+
+
+def _arrays(X: Any, what: str) -> list[Any]:
+    """Instances as arrays; rows of a table are none."""
+    if hasattr(X, "columns") or hasattr(X, "tocsr"):
+        raise InputError(f"this is planted in {what}, not in a table: take vd.Column(…)")
+    return [numbers_of(x, what) for x in X]
 
 
 def _set(array: Any, mask: Bools, value: Any) -> Any:
