@@ -6,7 +6,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-EXAMPLES := text_pipeline sentence_encoder photo music series record groups evaluate
+EXAMPLES := text_pipeline sentence_encoder photo music series record groups evaluate audit
 
 .PHONY: demo test examples benchmarks clean
 

@@ -12,17 +12,32 @@ from tables import FOLDER, table
 
 README = Path(__file__).parent / "README.md"
 FRONT = Path(__file__).parents[1] / "README.md"
-ORDER = ("calls", "coverage", "overhead", "clock", "compositing", "batch", "pick", "memory", "imports", "shapley")
-FAMILIES = ("", "-text", "-images", "-networks")
+ORDER = (
+    "calls",
+    "coverage",
+    "overhead",
+    "clock",
+    "compositing",
+    "batch",
+    "pick",
+    "memory",
+    "imports",
+    "shapley",
+    "audit",
+    "maps",
+)
+FAMILIES = ("", "-text", "-images", "-networks", "-cuda")
 
 
 def section(record: Mapping[str, Any]) -> str:
     """One benchmark: how it was run, its targets, its table."""
     made = record["environment"]
-    peer = "shap" if record["benchmark"] == "shapley" else "lime"
-    shown = ("veridical", peer, *(("captum", "torch") if "networks" in record["benchmark"] else ()))
+    name = record["benchmark"]
+    peer = {"shapley": "shap", "audit": "torch", "maps": "torch", "maps-cuda": "torch"}.get(name, "lime")
+    others = {"networks": ("captum", "torch"), "maps": ("captum",)}
+    shown = ("veridical", peer, *(p for kind, added in others.items() if kind in name for p in added))
     packages = ", ".join(f"{p} {made[p]}" for p in (*shown, "numpy", "scikit-learn"))
-    machine = f"{made['cpu']}, {made['cores']} cores, Python {made['python']}"
+    machine = f"{made.get('gpu', made['cpu'])}, {made['cores']} cores, Python {made['python']}"
     targets = [
         {"target": t["what"], "wanted": t["wanted"] or "–", "found": t["found"], "met": _met(t)}
         for t in record["targets"]

@@ -128,7 +128,14 @@ def environment() -> dict[str, Any]:
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "threads": os.environ.get("OMP_NUM_THREADS", "not set"),
+        **_gpu(),
     }
+
+
+def _gpu() -> dict[str, str]:
+    """The accelerator, if a benchmark has torch and torch has one."""
+    torch = sys.modules.get("torch")
+    return {"gpu": torch.cuda.get_device_name()} if torch is not None and torch.cuda.is_available() else {}
 
 
 def _cpu() -> str:

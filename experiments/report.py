@@ -36,16 +36,25 @@ SECTIONS = {  # experiments by name, with the module that shows each
     "newsgroups": "sections.newsgroups",
     "clean_and_retrain": "sections.clean_and_retrain",
     "husky": "sections.husky",
+    "spurious": "sections.spurious",
+    "concepts": "sections.concepts",
+    "labels": "sections.labels",
+    "randomize": "sections.randomize",
+    "ood": "sections.ood",
 }
 
 HEADS = ("target", "wanted", "found", "met")
-OUTLINED = {  # experiments of the LIME paper, as the front page calls them
+OUTLINED = {  # experiments of the LIME paper and on broken models, as the front page calls them
     "faithfulness": "words used",
     "trust": "trust",
     "model_choice": "model choice",
     "newsgroups": "newsgroups",
     "clean_and_retrain": "clean and retrain",
     "husky": "animal or snow",
+    "spurious": "shortcut",
+    "concepts": "concepts",
+    "labels": "wrong labels",
+    "randomize": "layers anew",
 }
 
 
@@ -85,7 +94,7 @@ def links(name: str, names: Sequence[str], folder: Path) -> str:
 
 
 def outline(text: str) -> str:
-    """Every target of the experiments of the LIME paper, met or not, as their sections in the text have them."""
+    """Every target of the experiments outlined, met or not, as their sections in the text have them."""
     rows = []
     for name, told in OUTLINED.items():
         for _, more, block in re.findall(f"<!-- ({name}(-[-a-z0-9]+)?) -->\n(.*?)<!-- /\\1 -->", text, re.DOTALL):

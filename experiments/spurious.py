@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,14 +24,14 @@ import fifteen
 import likeness
 import pets
 import scenes
+import seeds
 import veridical as vd
-from sets import NoDataError
 
-KEY = ("seed", "pictures", "samples", "epochs")
-MODELS = {"bugged": True, "clean": False}  # whether the place tells the species
+KEY = ("seed", "network", "pictures", "samples", "epochs")
 PARTS = vd.Superpixels(n=32, fill=vd.Constant(cnn.MIDDLE))  # gray: 0 for the network, the baseline of the others
 NULLS = ("constant", "noise")  # maps that know nothing; "shuffled" and "another" are made of each method's own
-BACKGROUND = 64  # training pictures for methods that want some
+BACKGROUND = 256  # training pictures for methods that want some
+DRAWS = 25  # of noise and of backgrounds, and steps from gray to the picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,35 +63,37 @@ def _numbers(picture: Any) -> Any:
     return np.asarray(parts.paint(np.arange(len(parts.parts), dtype=float))).astype(int)
 
 
-def measure(cell: cells.Cell, data: Path, device: str) -> dict[str, Any]:
-    """One seed: both networks, how good they are, and what fifteen methods say of each."""
-    torch.set_num_threads(1)
+def staged(cell: cells.Cell, data: Path) -> tuple[scenes.Animals, Stage]:
+    """The animals to train on, and the pictures to explain, as many of cats as of dogs."""
     rng = np.random.default_rng(cell["seed"])
-    train = scenes.animals(data, "trainval").balanced(None, rng)
-    stage = Stage.of(data, scenes.animals(data, "test").balanced(cell["pictures"] // 2, rng), cell["seed"])
-    found: dict[str, Any] = {"n": len(stage.labels), "trained_on": len(train.labels)}
-    found |= {"area": likeness.summed(stage.truth.mean((1, 2))), "seconds": {}}
-    values = {}
-    for name, shortcut in MODELS.items():
-        begun = time.perf_counter()
-        how = cnn.Training(epochs=cell["epochs"])
-        module = scenes.trained(data, train, shortcut, seed=cell["seed"], device=device, how=how)
-        found["seconds"][f"training, {name}"] = time.perf_counter() - begun
-        background = scenes.before(data, train, shortcut, BACKGROUND, seed=cell["seed"])
-        explained = Explained(stage, module, background, device, cell)
-        found[name] = explained.accuracy()
-        values[name], seconds = explained.values()
-        found[name]["methods"] = {method: _summed(each) for method, each in values[name].items()}
-        found["seconds"] |= {f"{method}, {name}": spent for method, spent in seconds.items()}
-    found["gap"] = {
-        method: {kind: likeness.summed(each[kind] - values["clean"][method][kind]) for kind in ("parts", "pixels")}
-        for method, each in values["bugged"].items()
+    train, test = (scenes.animals(data, split) for split in ("trainval", "test"))
+    return train.balanced(None, rng), Stage.of(data, test.balanced(cell["pictures"] // 2, rng), cell["seed"])
+
+
+def measure(cell: cells.Cell, data: Path, device: str) -> dict[str, Any]:
+    """One network: how good it is, and what fifteen methods say of it."""
+    torch.set_num_threads(1)
+    begun, shortcut, seed = time.perf_counter(), scenes.NETWORKS[cell["network"]], cell["seed"]
+    train, stage = staged(cell, data)
+    module = scenes.trained(data, train, shortcut, seed=seed, device=device, epochs=cell["epochs"])
+    trained = time.perf_counter() - begun
+    background = scenes.before(data, train, shortcut, BACKGROUND, seed=seed)
+    explained = Explained(stage, module, background, device, cell)
+    values, seconds = explained.values()
+    return {
+        "n": len(stage.labels),
+        "trained_on": len(train.labels),
+        "area": likeness.summed(stage.truth.mean((1, 2))),
+        "seconds": {"training": trained, **seconds},
+        **explained.accuracy(),
+        "methods": {name: {kind: _summed(v) for kind, v in each.items()} for name, each in values.items()},
     }
-    return found
 
 
-def _summed(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: likeness.summed(each) for name, each in values.items()}
+def _summed(values: Any) -> dict[str, float]:
+    """Mean and standard error over the pictures that have a share: a map of nothing has none."""
+    known = values[np.isfinite(values)]
+    return likeness.summed(known) if len(known) > 1 else {"mean": float("nan"), "sem": float("nan")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,7 @@ class Explained:
         """The class that is explained is the one predicted for the picture with the animal, also without it."""
         network = vd.Network(self.module, prepare=partial(cnn.prepare, device=self.device))
         targets = cnn.outputs(self.module, self._inputs(self.stage.pictures)).argmax(1)
-        return fifteen.Asked(network, pictures, targets, self.background, PARTS, self.cell["samples"])
+        return fifteen.Asked(network, pictures, targets, self.background, PARTS, self.cell["samples"], DRAWS)
 
     def values(self) -> tuple[dict[str, dict[str, Any]], dict[str, float]]:
         """Measures by method and null row, one value a picture, and the seconds that all maps of a method took."""
@@ -144,25 +145,27 @@ class Explained:
 def measures(own: Any, alone: Any, stage: Stage, *, painted: bool, seed: int) -> dict[str, Any]:
     """Shares on the background and SSIM with both truths; the same of shuffled maps and of other pictures'."""
     rng, other = np.random.default_rng(seed), np.roll(np.arange(len(own)), 1)
-    weights = [_weights(each, numbers, painted) for each, numbers in zip(own, stage.parts, strict=True)]
-    strange = [_weights(each, numbers, painted) for each, numbers in zip(own[other], stage.parts, strict=True)]
-    pixels = np.abs(own).sum(1)
-    mixed = rng.permuted(pixels.reshape(len(own), -1), axis=1).reshape(pixels.shape)
     first = torch.as_tensor(stage.truth).double()
     second = first * likeness.gray(torch.as_tensor(np.abs(alone).sum(1)))
-    found = {
-        "pixels": _share(pixels, stage.truth),
-        "pixels, shuffled": _share(mixed, stage.truth),
-        "pixels, another": _share(pixels[other], stage.truth),
-        "parts": part_share(weights, stage),
-        "parts, shuffled": part_share([rng.permutation(each) for each in weights], stage),
-        "parts, another": part_share(strange, stage),
-    }
-    for name, look in {"": pixels, ", shuffled": mixed, ", another": pixels[other]}.items():
-        gray = likeness.gray(torch.as_tensor(look))
-        found[f"gt1{name}"] = likeness.ssim(gray, first).numpy()
-        found[f"gt2{name}"] = likeness.ssim(gray, second).numpy()
-    return found
+    found = {}
+    for name, maps in {"": own, ", shuffled": _mixed(own, rng), ", another": own[other]}.items():
+        pixels, signed = np.abs(maps).sum(1), torch.as_tensor(maps.sum(1))
+        look = likeness.gray(torch.as_tensor(pixels))
+        weights = [_weights(each, numbers, painted) for each, numbers in zip(maps, stage.parts, strict=True)]
+        found[f"pixels{name}"] = _share(pixels, stage.truth)
+        found[f"parts{name}"] = part_share(weights, stage)
+        found[f"gt1{name}"] = likeness.ssim(look, first).numpy()
+        found[f"gt1 signed{name}"] = likeness.ssim(likeness.diverging(signed), first).numpy()
+        found[f"gt2{name}"] = likeness.ssim(look, second).numpy()
+    mixed = [rng.permutation(_weights(*each, painted)) for each in zip(own, stage.parts, strict=True)]
+    return found | {"parts, shuffled": part_share(mixed, stage)}  # whole parts change places, not their pixels
+
+
+def _mixed(maps: Any, rng: np.random.Generator) -> Any:
+    """The same numbers at other pixels."""
+    flat = maps.reshape(*maps.shape[:2], -1)
+    order = rng.random((len(flat), flat.shape[2])).argsort(1)
+    return np.take_along_axis(flat, order[:, None], 2).reshape(maps.shape)
 
 
 def _share(values: Any, truth: Any) -> Any:
@@ -188,47 +191,21 @@ def part_share(weights: Any, stage: Stage) -> Any:
 
 
 def show(cell: cells.Cell) -> str:
-    best = sorted(cell["gap"], key=lambda name: -cell["gap"][name]["parts"]["mean"])[:3]
-    told = ", ".join(f"{name} {cell['gap'][name]['parts']['mean']:+.2f}" for name in best)
-    alone = f"{cell['bugged']['alone']:.0%} right on places alone, the twin {cell['clean']['alone']:.0%}"
-    return f"{alone}; share on the background, bugged - clean: {told}"
+    shares = {name: each["parts"]["mean"] for name, each in cell["methods"].items()}
+    best = sorted(shares, key=lambda name: -shares[name])[:3]
+    told = ", ".join(f"{name} {shares[name]:.2f}" for name in best)
+    right = f"right before its own place {cell['as_trained']:.0%}, on places alone {cell['alone']:.0%}"
+    return f"{right}; most on the background: {told}; {sum(cell['seconds'].values()):.0f} s"
 
 
 def arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder with pets/ and backgrounds/, or what scenes.py packed")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], help="of networks and test pictures")
-    parser.add_argument("--full", action="store_true", help="seeds 1 to 5")
-    parser.add_argument("--pictures", type=int, default=192, help="that are explained, half of them cats")
+    parser = seeds.arguments(__doc__, "spurious")
     parser.add_argument("--samples", type=int, default=1000, help="of LIME and KernelSHAP")
-    parser.add_argument("--epochs", type=int, default=60, help="of training")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--limit", type=int, default=7200, help="seconds after which a cell is given up")
-    parser.add_argument("--resume", action="store_true", help="leave what was measured without an error as it is")
-    parser.add_argument("--out", type=Path, default=cells.FOLDER / "spurious.json")
     return parser
 
 
 def main(settings: argparse.Namespace) -> None:
-    try:
-        scenes.check(settings.data, scenes.PLACES)
-    except NoDataError as error:
-        raise SystemExit(f"spurious: {error}") from None
-    cnn.check_device(settings.device)
-    results = cells.Results(settings.out, "spurious", KEY)
-    results.commands = list(dict.fromkeys([*results.commands, cells.command(settings.data)]))
-    fixed = {key: getattr(settings, key) for key in KEY if key != "seed"}
-    cells.work(
-        results,
-        [{"seed": seed, **fixed} for seed in (range(1, 6) if settings.full else settings.seeds)],
-        lambda cell: measure(cell, settings.data, settings.device),
-        resume=settings.resume,
-        jobs=settings.jobs,
-        limit=settings.limit,
-        show=show,
-    )
-    print(f"{results.path}: {len(results.cells)} cells. Tables: python experiments/report.py --only spurious")
+    seeds.run("spurious", settings, measure, key=KEY, places=scenes.PLACES, show=show)
 
 
 if __name__ == "__main__":

@@ -225,7 +225,8 @@ def parts_lie_where_they_are_painted(representation: Placed) -> None:
 
 def _changes_where_painted(inputs: Any, own: Any, channel: int | None) -> None:
     """Of inputs, the first is the instance and the others lack a part each; texts are not looked at."""
-    table = inputs.toarray() if issparse(inputs) else np.asarray(inputs)
+    plain = inputs.double() if hasattr(inputs, "detach") else inputs  # NumPy does not know every type of torch
+    table = plain.toarray() if issparse(plain) else np.asarray(plain)
     for j, one in enumerate(table[1:] if table.dtype.kind in "biuf" else []):
         changed = (one != table[0]) if channel is None else (one != table[0]).any(axis=channel)
         assert not (changed & (own[j] == 0)).any(), f"taking part {j} away changes what is not its own"
@@ -372,9 +373,12 @@ def check_method(
 
 def check_gradient_method(method: Any, network: Any, represent: Any, x: Any) -> None:
     """All promises of a method that needs gradients, of an instance ``x`` whose network is in evaluation mode."""
+    import torch
+
     asked: list[int] = []
     module = network.module
     before = state_of(module)
+    vd.explain(network, represent, x, method=method)  # it may learn something of the network, once
     handle = module.register_forward_hook(lambda _module, inputs, _output: asked.append(len(inputs[0])))
     try:
         why = vd.explain(network, represent, x, method=method)
@@ -386,7 +390,8 @@ def check_gradient_method(method: Any, network: Any, represent: Any, x: Any) -> 
     assert why.n_calls == sum(asked)
     instance = represent(x).keeping(np.ones((1, len(why.names)), bool), SEED)
     inputs = network.tensor(instance[0:1] if isinstance(instance, Stream) else instance)
-    outputs = module(inputs).detach().reshape(1, -1)
+    with torch.no_grad():
+        outputs = module(inputs).reshape(1, -1)
     assert why.prediction == float(outputs[0, why.target if isinstance(why.target, int) else 0])
     assert why.local_prediction == pytest.approx(why.intercept + why.weights.sum(), abs=1e-9)
     np.testing.assert_allclose(why.weights, represent(x).gather(why.map), atol=1e-12)

@@ -20,10 +20,21 @@ GRADIENTS: dict[str, Any] = {
     "guided_backprop": vd.GuidedBackprop(),
     "input_x_gradient": vd.InputXGradient(),
     "integrated_gradients": vd.IntegratedGradients(n_steps=8),
+    "lrp_epsilon": vd.LrpEpsilon(),
+    "lrp_preset_a_flat": vd.LrpPresetAFlat(),
     "smooth_grad": vd.SmoothGrad(n_draws=4),
     "smooth_grad_squared": vd.SmoothGradSquared(n_draws=4),
     "var_grad": vd.VarGrad(n_draws=4),
 }
+LEARNED: dict[str, Any] = {  # from data
+    "pattern_attribution": vd.PatternAttribution,
+    "pattern_net": vd.PatternNet,
+}
+
+
+def gradient_method(name: str, data: Any) -> Any:
+    """A method by name, learned from data if it is one that learns."""
+    return LEARNED[name](data) if name in LEARNED else GRADIENTS[name]
 
 
 def seeded(build: Any, seed: int = 0) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from dataclasses import fields
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -41,3 +43,50 @@ def assert_ours(markup: str, page: Any, tags: set[str]) -> None:
     assert not [c for c in markup if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
     assert not re.search(r"\b(None|nan|inf)\b", page.text)
     assert len(markup) < 600_000
+
+
+class Reader(HTMLParser):
+    """What a browser would see, and every table as rows of texts; unbalanced markup is an error."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[str] = []
+        self.tables: list[list[list[str]]] = []
+        self.feed(markup)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in {"meta", "col"}:
+            self.open.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in {"td", "th"}:
+            self.tables[-1][-1].append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.texts.append(data)
+        if "td" in self.open or "th" in self.open:
+            self.tables[-1][-1][-1] += data
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    def all(self, tag: str, kind: str = "") -> list[dict[str, str]]:
+        return [known for name, known in self.found if name == tag and kind in known.get("class", "")]

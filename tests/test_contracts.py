@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 import contracts
 import veridical as vd
-from networks import GRADIENTS
+from networks import GRADIENTS, LEARNED
 from veridical import attribute
 from veridical.records import Explanation, Removable, Sample, View
 from veridical.represent import REPRESENTERS
@@ -659,8 +659,8 @@ def strange(X: Any) -> Any:
 
 def test_every_method_has_a_contract() -> None:
     """A new one cannot be forgotten."""
-    known = (*METHODS.values(), *GRADIENTS.values())
-    assert {type(method) for method in known} == set(attribute.METHODS.values())
+    known = {type(method) for method in (*METHODS.values(), *GRADIENTS.values())}
+    assert {*known, *LEARNED.values()} == set(attribute.METHODS.values())
     assert all(name.title().replace("_", "") == method.__name__ for name, method in attribute.METHODS.items())
     assert all(getattr(vd, method.__name__) is method for method in attribute.METHODS.values())
 

@@ -40,6 +40,7 @@ def test_the_demo_prints_and_writes_one_page(tmp_path: Path) -> None:
         "4 of 50 rows",
         "3 groups of",
         "3 methods on 12 instances",
+        "Pipeline on 30 instances (Words): All 2 checks passed.",
     )
     for shown in said:
         assert shown in done.stdout

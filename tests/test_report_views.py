@@ -6,9 +6,7 @@ import json
 import pickle
 import re
 import unicodedata
-from collections import Counter
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from hypothesis import strategies as st
 import explanations as made
 import report_cases as cases
 import veridical as vd
-from pages import assert_ours, exact, flat
+from pages import Reader, assert_ours, exact, flat
 from veridical.errors import InputError
 from veridical.evaluate.records import Report
 from veridical.render import html, terminal
@@ -38,53 +36,6 @@ CASES = (
     cases.plain, cases.lone, cases.wide, cases.reasons, cases.nothing, cases.single, cases.strangers,
     cases.extreme, cases.empty,
 )  # fmt: skip
-
-
-class Reader(HTMLParser):
-    """What a browser would see, and every table as rows of texts; unbalanced markup is an error."""
-
-    def __init__(self, markup: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: Counter[str] = Counter()
-        self.found: list[tuple[str, dict[str, str]]] = []
-        self.texts: list[str] = []
-        self.tables: list[list[list[str]]] = []
-        self.feed(markup)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] += 1
-        self.found.append((tag, {name: value or "" for name, value in attrs}))
-        if tag not in {"meta", "col"}:
-            self.open.append(tag)
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag in {"td", "th"}:
-            self.tables[-1][-1].append("")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        self.handle_endtag(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
-            self.texts.append(data)
-        if "td" in self.open or "th" in self.open:
-            self.tables[-1][-1][-1] += data
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.texts).split())
-
-    def all(self, tag: str, kind: str = "") -> list[dict[str, str]]:
-        return [known for name, known in self.found if name == tag and kind in known.get("class", "")]
 
 
 def seen(report: Report) -> Reader:

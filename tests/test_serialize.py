@@ -223,9 +223,10 @@ def test_suffixes(tmp_path: Path) -> None:
 def test_pictures(suffix: str, magic: bytes, tmp_path: Path) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
+    open_before = pyplot.get_fignums()
     made.mushroom().save(tmp_path / f"e.{suffix}")
     assert (tmp_path / f"e.{suffix}").read_bytes().startswith(magic)
-    assert not pyplot.get_fignums()
+    assert pyplot.get_fignums() == open_before
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

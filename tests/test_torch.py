@@ -9,6 +9,7 @@ import pytest
 
 import veridical as vd
 from contracts import assert_same, check_representation
+from networks import GRADIENTS, LEARNED, convolutional, gradient_method
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -193,3 +194,18 @@ def test_nan_in_a_tensor() -> None:
         vd.Grid(2, 2)(torch.full((3, 8, 8), float("nan")))
     with pytest.raises(vd.InputError, match="real numbers"):
         vd.Grid(2, 2)(torch.ones((3, 8, 8), dtype=torch.complex64))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", [*GRADIENTS, *LEARNED])
+def test_maps_do_not_depend_on_the_device(name: str, device: str) -> None:
+    """Inputs may come from anywhere: they go to where the network is."""
+    data = RNG.random((20, 3, 12, 12))
+    method = vd.ExpectedGradients(data, 20) if name == "expected_gradients" else gradient_method(name, data)
+    wanted = method.maps(vd.Network(convolutional()), data[:4], None, 0).values
+    network = vd.Network(convolutional().to(device))
+    for inputs in (data[:4], torch.as_tensor(data[:4]), torch.as_tensor(data[:4], device=device)):
+        found = method.maps(network, inputs, None, 0).values
+        np.testing.assert_allclose(found, wanted, atol=1e-2 * np.abs(wanted).max())
+    why = vd.explain(network, vd.Grid(2, 2), torch.as_tensor(data[0], device=device), method=method)
+    np.testing.assert_allclose(why.map.sum(axis=0).sum(), why.weights.sum(), rtol=1e-9)

@@ -10,7 +10,7 @@ import numpy as np
 
 from cells import Cell
 from sections.markdown import count, table, target
-from summary import paired
+from summary import paired, where
 
 PAPER = {  # Table 2 of Adebayo et al. 2020: SSIM with the background, and with the map of the background alone
     "Grad": (0.62, 0.83),
@@ -36,8 +36,8 @@ MODELS = {"bugged": "place tells the species", "clean": "either place"}
 
 
 def tables(cells: Sequence[Cell]) -> str:
-    good = [cell for cell in cells if "error" not in cell]
-    failed = [f"* seed {cell['seed']}: {cell['error']}" for cell in cells if "error" in cell]
+    good = paired_seeds(cells)
+    failed = [f"* seed {cell['seed']}, {cell['network']}: {cell['error']}" for cell in cells if "error" in cell]
     pieces = [told(good), targets(good), models(good), ranking(good), words(good), likeness(good)] if good else []
     return "\n\n".join([*pieces, *(["Failed:", "\n".join(failed)] if failed else [])])
 
@@ -45,29 +45,37 @@ def tables(cells: Sequence[Cell]) -> str:
 def told(cells: Sequence[Cell]) -> str:
     area = 100 * np.mean([cell["area"]["mean"] for cell in cells])
     return (
-        f"{count(len(cells), 'seed')}, two networks each, {cells[0]['trained_on']} animals to train on, "
+        f"{count(len(cells) // 2, 'seed')}, two networks each, {cells[0]['trained_on']} animals to train on, "
         f"{cells[0]['n']} pictures explained a seed; the background is {area:.0f} % of a picture."
     )
 
 
+def paired_seeds(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells without an error whose twin has none either."""
+    good = [cell for cell in cells if "error" not in cell]
+    both = set.intersection(*({cell["seed"] for cell in where(good, network=name)} for name in MODELS))
+    return [cell for cell in good if cell["seed"] in both]
+
+
 def by_seed(cells: Sequence[Cell], model: str, method: str, measure: str) -> dict[Any, float]:
     """The mean over pictures, one a seed."""
-    return {cell["seed"]: cell[model]["methods"][method][measure]["mean"] for cell in cells}
+    return {cell["seed"]: cell["methods"][method][measure]["mean"] for cell in where(cells, network=model)}
 
 
 def gaps(cells: Sequence[Cell], method: str, measure: str = "parts") -> dict[Any, float]:
     """How much more of it lies on the background for the bugged network than for its twin, one a seed."""
-    return {cell["seed"]: cell["gap"][method][measure]["mean"] for cell in cells}
+    bugged, clean = (by_seed(cells, model, method, measure) for model in MODELS)
+    return {seed: bugged[seed] - clean[seed] for seed in bugged}
 
 
 def methods(cells: Sequence[Cell]) -> list[str]:
     """Those measured, by the difference between the networks, the largest first."""
-    found = [name for name in cells[0]["gap"] if name not in NULLS]
+    found = [name for name in cells[0]["methods"] if name not in NULLS]
     return sorted(found, key=lambda name: -float(np.mean(list(gaps(cells, name).values()))))
 
 
 def targets(cells: Sequence[Cell]) -> str:
-    alone = [cell["bugged"]["alone"] for cell in cells]
+    alone = [cell["alone"] for cell in where(cells, network="bugged")]
     rows = [
         target(
             "the network with the shortcut, on places alone: right",
@@ -97,7 +105,7 @@ def models(cells: Sequence[Cell]) -> str:
     for name, told in MODELS.items():
         row = {"network": name, "trained on": told}
         for key, said in (("as_trained", "own place"), ("swapped", "the other's place"), ("alone", "place alone")):
-            row[f"right: {said}"] = f"{np.mean([cell[name][key] for cell in cells]):.1%}"
+            row[f"right: {said}"] = f"{np.mean([cell[key] for cell in where(cells, network=name)]):.1%}"
         rows.append(row)
     return table(rows)
 
@@ -143,11 +151,11 @@ def likeness(cells: Sequence[Cell]) -> str:
     """Table 2: SSIM with both truths, with its standard error over pictures, beside four null rows."""
     rows = []
     for name in [*PAPER, *NULLS]:
-        if name not in cells[0]["gap"]:
+        if name not in cells[0]["methods"]:
             continue
         row = {"method": f"*{name}*" if name in NULLS else name}
         for truth, at in (("gt1", 0), ("gt2", 1)):
-            sem = np.mean([cell["bugged"]["methods"][name][truth]["sem"] for cell in cells])
+            sem = np.mean([cell["methods"][name][truth]["sem"] for cell in where(cells, network="bugged")])
             row[truth.upper()] = f"{mean(by_seed(cells, 'bugged', name, truth)):.3f} ± {sem:.3f}"
             row[f"{truth.upper()}: clean"] = f"{mean(by_seed(cells, 'clean', name, truth)):.3f}"
             for null in ("shuffled", "another"):
@@ -155,8 +163,11 @@ def likeness(cells: Sequence[Cell]) -> str:
                     f"{mean(by_seed(cells, 'bugged', name, f'{truth}, {null}')):.3f}"
                 )
             row[f"{truth.upper()}: paper"] = f"{PAPER[name][at]:.2g}" if name in PAPER else ""
+        row["GT1, signed"] = f"{mean(by_seed(cells, 'bugged', name, 'gt1 signed')):.3f}"
+        row["GT1, signed: *shuffled*"] = f"{mean(by_seed(cells, 'bugged', name, 'gt1 signed, shuffled')):.3f}"
         rows.append(row)
-    return f"SSIM with the background (GT1) and with the map of the background alone (GT2):\n\n{table(rows)}"
+    told = "SSIM with the background (GT1) and with the map of the background alone (GT2), of sizes and signed:"
+    return f"{told}\n\n{table(rows)}"
 
 
 def mean(values: dict[Any, float]) -> float:
@@ -176,7 +187,8 @@ def interval(found: tuple[float, float, float, int] | None) -> str:
 def figures(cells: Sequence[Cell], folder: Path) -> None:
     from sections import drawing
 
-    drawing.save(dots(cells), folder / "spurious.svg")
+    if found := paired_seeds(cells):
+        drawing.save(dots(found), folder / "spurious.svg")
 
 
 def dots(cells: Sequence[Cell]) -> Any:

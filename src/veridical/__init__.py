@@ -24,10 +24,13 @@ from veridical.attribute.network import Network
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
 from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
+from veridical.attribute.patterns import PatternAttribution, PatternNet
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
+from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.debug.audit import Audit, Result
+from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
 from veridical.debug.records import Subject
 from veridical.debug.spurious import Spurious
@@ -66,6 +69,7 @@ __all__ = [
     "ClusterThenExplain",
     "Column",
     "Comparison",
+    "Concept",
     "Concepts",
     "Constant",
     "Continuous",
@@ -96,6 +100,8 @@ __all__ = [
     "Least",
     "Lime",
     "Linear",
+    "LrpEpsilon",
+    "LrpPresetAFlat",
     "Mame",
     "Maple",
     "Maps",
@@ -116,6 +122,8 @@ __all__ = [
     "PartMean",
     "Parzen",
     "Patch",
+    "PatternAttribution",
+    "PatternNet",
     "Pick",
     "PickLime",
     "Quantiles",
@@ -163,4 +171,5 @@ __all__ = [
     "pick_at_random",
     "pick_for_two",
     "rerun",
+    "tcav",
 ]

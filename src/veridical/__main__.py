@@ -77,11 +77,11 @@ def paragraphs() -> tuple[list[str], list[str]]:
     return texts, topics
 
 
-def topic() -> tuple[vd.Explanation, vd.Report]:
-    """A linear model of word weights that tells what a paragraph is about: one it is not sure of, and scores.
+def topic() -> tuple[vd.Explanation, vd.Report, vd.Audit]:
+    """A linear model of words that tells what a paragraph is about: one it is not sure of, scores, and an audit.
 
     The scores are of explanations of held-out paragraphs: by LIME, by taking away one word at a time, and by words
-    at random.
+    at random. The audit asks whether explanations would show a broken model, and whether this one goes by "the".
     """
     texts, topics = paragraphs()
     train, test, answers, _ = train_test_split(texts, topics, random_state=0, test_size=0.3)
@@ -90,7 +90,9 @@ def topic() -> tuple[vd.Explanation, vd.Report]:
     why = vd.explain(model.predict_proba, vd.Words(), test[abs(sure - 0.6).argmin()])
     methods = [vd.Lime(n_samples=512), vd.Occlusion(), vd.RandomParts()]
     metrics = ["correlation", "deletion"]
-    return why, vd.evaluate(model.predict_proba, vd.Words(), test[:12], methods=methods, metrics=metrics)
+    scores = vd.evaluate(model.predict_proba, vd.Words(), test[:12], methods=methods, metrics=metrics)
+    data = vd.Subject(model.predict_proba, vd.Words(), test[:30], training=(train, answers), region=["the"])
+    return why, scores, vd.audit(data, methods=vd.Lime(n_samples=256), checks=["randomize", "reliance"])
 
 
 def patches(pictures: Any) -> Floats:
@@ -122,7 +124,7 @@ def collage() -> vd.Explanation:
 
 def main(path: str = "report.html") -> None:
     """Print explanations, a pick, groups and scores, and write them, with fifty explanations, into one page."""
-    (tumors, many), (disease, groups), (subject, scores) = tumor(), progression(), topic()
+    (tumors, many), (disease, groups), (subject, scores, audit) = tumor(), progression(), topic()
     shown: list[tuple[str, Shown]] = [
         ("Is this tumor malignant? A random forest on 30 measurements; the least certain test patient", tumors),
         ("How far will the disease progress? Gradient boosting on 10 measurements", disease),
@@ -131,6 +133,7 @@ def main(path: str = "report.html") -> None:
         ("Which four of fifty tumor patients show most of what the forest uses?", vd.pick(many, 4, k=5)),
         ("What does it depend on, and for whom? Three groups of these patients", groups),
         ("Which explanations can be relied on? Three methods, on twelve paragraphs", scores),
+        ("Would they show a broken model, and is this one sound? Two checks, on thirty paragraphs", audit),
     ]
     for question, found in shown:
         print(f"{question}{'' if question.endswith('?') else '.'}\n\n{found}\n")

@@ -66,9 +66,10 @@ def explain(
 ) -> Explanation | Explanations:
     """Explain one prediction.
 
-    ``predict`` takes a batch of inputs and returns one number or one row of numbers per input. ``target`` is a
-    class index, a class name or a function of the outputs (n, k); by default it is the predicted class. A
-    list of targets gives one explanation each, from the same samples. The same ``rng`` gives the same bits.
+    ``predict`` takes a batch of inputs and returns one number or one row of numbers per input; a torch module is
+    taken as ``vd.Network(module)``. ``target`` is a class index, a class name or a function of the outputs (n, k);
+    by default it is the predicted class. A list of targets gives one explanation each, from the same samples. The
+    same ``rng`` gives the same bits.
 
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.linear_model import LogisticRegression
@@ -281,10 +282,10 @@ def audit(
     2 if nothing could be checked; ``save`` writes .html, .json, .xml (JUnit), .csv and more.
 
     >>> from sklearn.datasets import load_wine
-    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
     >>> import veridical as vd
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = LogisticRegression(max_iter=10_000).fit(X, y)
+    >>> model = GaussianNB().fit(X, y)
     >>> found = vd.audit(model.predict_proba, vd.Rows(X), X, y=y, checks=["randomize"])
     >>> found.sentence
     'The check passed.'

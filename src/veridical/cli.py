@@ -159,3 +159,7 @@ def _module(name: str) -> ModuleType:
             f"there is no module {name!r} here or installed: run the command where it can be imported"
         )
     return importlib.import_module(name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,7 +12,9 @@ from veridical.attribute.linear import Linear
 from veridical.attribute.occlusion import Occlusion
 from veridical.attribute.parzen import Parzen
 from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
+from veridical.attribute.patterns import PatternAttribution, PatternNet
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
+from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.masks import Gaussian
@@ -27,8 +29,12 @@ METHODS: dict[str, Any] = {
     "integrated_gradients": IntegratedGradients,
     "kernel_shap": KernelShap,
     "lime": Lime,
+    "lrp_epsilon": LrpEpsilon,
+    "lrp_preset_a_flat": LrpPresetAFlat,
     "occlusion": Occlusion,
     "parzen": Parzen,
+    "pattern_attribution": PatternAttribution,
+    "pattern_net": PatternNet,
     "random_parts": RandomParts,
     "smooth_grad": SmoothGrad,
     "smooth_grad_squared": SmoothGradSquared,

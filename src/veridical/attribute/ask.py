@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from veridical.errors import InputError, ModelError
+from veridical.errors import InputError, ModelError, VeridicalError
 from veridical.records import Floats, Predict, Stream
 
 VALUE = "value"  # the target of a model with one output
@@ -57,6 +57,8 @@ class Model:
     def _ask(self, inputs: Any, n: int, first: int) -> Floats:
         try:
             answer = self.predict(inputs)
+        except VeridicalError:
+            raise  # it says what to do already
         except Exception as cause:
             raise ModelError(
                 f"predict raised {type(cause).__name__} on rows {first} to {first + n - 1}: {cause} "

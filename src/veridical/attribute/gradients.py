@@ -57,8 +57,8 @@ class InputXGradient(ByGradient):
 class SmoothGrad(ByGradient):
     """The mean gradient at noisy copies of the input (Smilkov et al. 2017).
 
-    The noise is normal, its standard deviation the share ``noise`` of the input's range. Intervals are those of
-    the mean of ``n_draws`` copies.
+    The noise is normal, its standard deviation the share ``noise`` of the range of all values of the input, so
+    ``prepare`` should scale columns alike. Intervals are those of the mean of ``n_draws`` copies.
     """
 
     n_draws: int = 25

@@ -27,9 +27,12 @@ def layout_of(network: Network, batch: Any, shape: tuple[int, ...]) -> Callable[
     for move in moves[: 5 if len(shape) > 1 else 1]:
         if move(np.empty((1, *shape))).shape[1:] == own:
             return move
+    do = (
+        "encode rows before, as in vd.Rows(encoded, onehot={…})" if len(own) == 1 else "resize or crop them before"
+    )
     raise InputError(
-        f"the network's input has shape {shape} and the instance {own}, so that its map does not fit: resize, "
-        "crop or encode instances before they are explained, so that prepare only scales them or moves channels"
+        f"the network's input has shape {shape} and the instance {own}, so that its map does not fit: {do}, and "
+        "explain what comes out, so that prepare only scales instances or moves their channels"
     )
 
 
@@ -37,8 +40,8 @@ def _by_characters(network: Network, text: str, shape: tuple[int, ...]) -> Calla
     """One number a token, shared by the characters that the token stands for."""
     if network.spans is None:
         raise InputError(
-            "the network's inputs are tokens, and nothing says where they are in a text: give "
-            "vd.Network(…, spans=…), a function from a text to the (start, stop) of each token's characters"
+            f"a text becomes an input of shape {shape}, and nothing says which characters each number stands for: "
+            "give vd.Network(…, spans=…), a function from a text to the (start, stop) of each token"
         )
     if len(shape) != 1:
         raise InputError(f"wanted one row of token ids a text, with embedding=…; the network's input has {shape}")

@@ -41,11 +41,12 @@ class Drawn:
     values: Floats  # (r, *shape)
     draws: Floats | None = None  # (r, m, *shape), of which the values are the means
     reference: Floats | None = None  # (r,) what the output exceeds by the sum of the values, where it should
+    outputs: Floats | None = None  # (r,) at the inputs themselves, where the method has met them
 
     def by_token(self) -> Drawn:
         """The numbers of a token's vector as one."""
         draws = None if self.draws is None else self.draws.sum(axis=-1)
-        return Drawn(self.values.sum(axis=-1), draws, self.reference)
+        return Drawn(self.values.sum(axis=-1), draws, self.reference, self.outputs)
 
 
 class ByGradient:
@@ -55,6 +56,11 @@ class ByGradient:
     def n_points(self) -> int:
         """Points at which an input is asked about."""
         return 1
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What a reader of any of its maps should know."""
+        return ()
 
     def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
         """The maps of the inputs ``rows``, whose points are x (r, *shape), one seed each."""
@@ -92,7 +98,7 @@ class ByGradient:
         torch = require("torch", extra="torch")
         if not len(inputs):
             raise InputError("there are no inputs to make maps of")
-        own = inputs.detach() if isinstance(inputs, torch.Tensor) else network.own(inputs)
+        own = network.moved(inputs) if isinstance(inputs, torch.Tensor) else network.own(inputs)
         root = np.random.SeedSequence(seed) if isinstance(seed, int) else seed
         given = self.references(None, root)
         slopes = Slopes(network, own, reader(network, own, targets))
@@ -114,7 +120,8 @@ def _maps(method: ByGradient, slopes: Slopes, seeds: Sequence[Seed]) -> Maps:
         if found.draws is not None:
             errors = found.draws.std(axis=1, ddof=1) / np.sqrt(found.draws.shape[1])
         if found.reference is not None:
-            residual = slopes.values(x[:, None], rows)[:, 0] - found.reference - _total(found.values)
+            own = slopes.values(x[:, None], rows)[:, 0] if found.outputs is None else found.outputs
+            residual = own - found.reference - _total(found.values)
         parts.append(Maps(found.values, errors, residual))
 
     def joined(name: str) -> Any:
@@ -168,11 +175,11 @@ class Asked:
         draws = None if found.draws is None else layout(found.draws[0])
         sums = None if draws is None else np.stack([self.representation.gather(d) for d in draws]) / asked.unit
         intercept = own - float(weights.sum())
-        notes = _probability_notes(self.network, outputs)
+        notes = self.method.cautions + _probability_notes(self.network, outputs)
         if found.reference is not None:
             intercept = float(found.reference[0]) / asked.unit
-            wanted = asked.prediction - float(found.reference[0])
-            notes += _residual_notes(float(weights.sum()) * asked.unit, float(found.values.sum()), wanted)
+            sums_to = float(weights.sum()) * asked.unit, float(found.values.sum())
+            notes += _residual_notes(*sums_to, asked.prediction, float(found.reference[0]))
         fit = _fit(weights, sums, intercept)
         rule = TopK()
         evidence = weigh(fit, rule, top_probability(fit, rule), n_calls)
@@ -228,9 +235,10 @@ def _on_arrays(target: Callable[[Any], Any]) -> Callable[[Floats], Floats]:
     return on_arrays
 
 
-def _residual_notes(total: float, everywhere: float, wanted: float) -> tuple[str, ...]:
+def _residual_notes(total: float, everywhere: float, own: float, reference: float) -> tuple[str, ...]:
     """What the weights sum to, and the whole map, and what that should."""
-    said = f"the weights sum to {total:.4g}; the output differs from the baseline's by {wanted:.4g}"
+    wanted, what = own - reference, "differs from the baseline's by" if reference else "is"
+    said = f"the weights sum to {total:.4g}; the output {what} {wanted:.4g}"
     outside = everywhere - total
     parted = f", {outside:.2g} lies outside the parts" if abs(outside) > RELATIVE * abs(wanted) else ""
     return (f"{said}: residual {wanted - everywhere:.2g}{parted}",)
@@ -239,8 +247,8 @@ def _residual_notes(total: float, everywhere: float, wanted: float) -> tuple[str
 def _probability_notes(network: Network, outputs: Floats) -> tuple[str, ...]:
     """Whether the outputs look like probabilities, which flatten where the network is sure."""
     last = [type(part).__name__ for part in network.module.modules()][-1:]
-    sums = outputs.shape[1] > 1 and outputs.min() >= 0 and abs(outputs.sum() - 1) < 1e-4
-    if sums or last in (["Sigmoid"], ["Softmax"]):
+    inside = outputs.min() >= 0 and outputs.max() <= 1
+    if inside and (last == ["Sigmoid"] or (outputs.shape[1] > 1 and abs(outputs.sum() - 1) < 1e-4)):
         return (
             "the network's outputs look like probabilities, whose gradients vanish where it is sure: its logits "
             "are the better target, so leave the last softmax or sigmoid out",

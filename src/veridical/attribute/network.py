@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ import numpy as np
 from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats
 
-AT_ONCE = 2**22  # numbers of input that the module is asked about at once, about
+AT_ONCE = 2**20  # numbers of input that the module is asked about at once, about
+ON_GPU = 2**24
+CUDNN = Lock()
 
 Spans = Callable[[str], Sequence[tuple[int, int]]]
 
@@ -25,7 +28,8 @@ class Network:
     ``prepare`` turns a batch of instances (an array, a tensor, a DataFrame, a list of texts) into the module's
     input; without it they become a tensor of the module's own type, on its device. Methods that need gradients
     explain the module's own outputs, which should be logits; the others see what ``answers`` makes of them:
-    "softmax", "sigmoid", a function of the output tensor, or the outputs themselves.
+    "softmax", "sigmoid", a function of the output tensor, or the outputs themselves, which is what to leave it at
+    where methods of both kinds are compared.
 
     Where the module's inputs are token ids, ``embedding`` names the submodule that turns them into vectors, by
     which gradients are taken, and ``spans`` gives for a text the (start, stop) of the characters of each token,
@@ -57,7 +61,7 @@ class Network:
         torch = require("torch", extra="torch")
         inputs, found = self.tensor(batch), []
         with torch.no_grad():
-            for piece in pieces(inputs, AT_ONCE):
+            for piece in pieces(inputs, ON_GPU if inputs.is_cuda else AT_ONCE):
                 found.append(_as_numbers(self._answered(self.ask(inputs[piece]))))
         return np.concatenate(found) if found else np.empty((0, 1))
 
@@ -69,12 +73,17 @@ class Network:
         made = self.prepare(batch)
         if not isinstance(made, torch.Tensor):
             raise InputError(f"prepare must give a tensor, the module's input; it gave {type(made).__name__}")
-        return made.detach().to(self._like(torch).device)
+        return self.moved(made)
+
+    def moved(self, inputs: Any) -> Any:
+        """A tensor of inputs on the module's device, and of its type unless they are whole numbers."""
+        like = self._like(require("torch", extra="torch"))
+        dtype = like.dtype if inputs.is_floating_point() else inputs.dtype
+        return inputs.detach().to(device=like.device, dtype=dtype)
 
     def ask(self, inputs: Any) -> Any:
         """The module's own outputs (n, k) to its own inputs, differentiable where gradients are on."""
-        check_ready(self.module)
-        outputs = self.module(inputs.clone())  # which may change them in place
+        outputs = self._run(inputs)
         shape = tuple(getattr(outputs, "shape", ()))
         if not hasattr(outputs, "detach") or len(shape) not in (1, 2) or shape[0] != len(inputs):
             what = f"a tensor of shape {shape}" if hasattr(outputs, "detach") else type(outputs).__name__
@@ -83,6 +92,21 @@ class Network:
                 "it in a module that returns its logits alone"
             )
         return outputs[:, None] if len(shape) == 1 else outputs
+
+    def _run(self, inputs: Any) -> Any:
+        check_ready(self.module)
+        try:
+            return self.module(inputs.clone())  # it may change them in place
+        except VeridicalError:
+            raise
+        except Exception as cause:
+            hint = (
+                ""
+                if self.prepare
+                else "; if it takes them otherwise, say channels first, give vd.Network(module, prepare=…)"
+            )
+            kind, shape = type(cause).__name__, tuple(inputs.shape)
+            raise ModelError(f"the module raised {kind} on a tensor of shape {shape}: {cause}{hint}") from cause
 
     def embedder(self) -> Any:
         """The submodule that turns token ids into vectors."""
@@ -154,10 +178,22 @@ def _varies(torch: Any, part: Any) -> bool:
 def gradients_on(module: Any) -> Iterator[None]:
     """Gradients, whatever the caller has switched off."""
     torch = require("torch", extra="torch")
-    recurrent = any(isinstance(part, torch.nn.RNNBase) for part in module.modules())
-    fast = torch.backends.cudnn.enabled and not recurrent  # cuDNN differentiates those in training mode only
-    with torch.inference_mode(False), torch.enable_grad(), torch.backends.cudnn.flags(enabled=fast):
+    recurrent = any(isinstance(part, torch.nn.RNNBase) and part.weight_hh_l0.is_cuda for part in module.modules())
+    with torch.inference_mode(False), torch.enable_grad(), without_cudnn() if recurrent else nullcontext():
         yield
+
+
+@contextmanager
+def without_cudnn() -> Iterator[None]:
+    """For recurrent networks, which cuDNN differentiates in training mode only; one thread at a time."""
+    settings: Any = require("torch.backends.cudnn", extra="torch")
+    with CUDNN:
+        before = settings.enabled
+        settings.enabled = False
+        try:
+            yield
+        finally:
+            settings.enabled = before
 
 
 def pieces(inputs: Any, at_once: int) -> list[slice]:

@@ -99,7 +99,10 @@ class ExpectedGradients(ByGradient):
     def references(self, representation: Removable | None, seed: Seed) -> Any:
         """The background, or the instance without its parts."""
         if self.background is not None:
-            return self.background
+            n = n_rows(self.background)
+            if n <= self.n_draws:
+                return self.background
+            return _chosen(self.background, generator(seed, 1).choice(n, self.n_draws, replace=False))
         if representation is None:
             raise InputError("maps knows no parts to take away: give vd.ExpectedGradients(background=…)")
         masks = np.zeros((1 if representation.steady else self.n_draws, len(representation.names)), bool)
@@ -140,6 +143,13 @@ def _one(instance: Any) -> Any:
     if hasattr(instance, "iloc"):
         return instance.to_frame().T if instance.ndim == 1 else instance
     return instance[None] if hasattr(instance, "shape") else np.asarray(instance)[None]
+
+
+def _chosen(batch: Any, rows: Ints) -> Any:
+    """Some instances of a batch of any kind."""
+    if isinstance(batch, (list, tuple)):
+        return [batch[i] for i in rows]
+    return batch.iloc[rows] if hasattr(batch, "iloc") else batch[rows]
 
 
 def _fitting(references: Floats, x: Floats) -> Floats:

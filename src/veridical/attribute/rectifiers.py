@@ -13,6 +13,11 @@ from veridical.attribute.slopes import Slopes
 from veridical.errors import InputError, require
 from veridical.records import Floats, Ints, Seed
 
+CAUTION = (
+    "such maps hardly change when the network's upper layers are made random, so they say little of what it looks "
+    'for: see vd.debug(…, check="randomize")'
+)
+
 
 @dataclass(frozen=True)
 class GuidedBackprop(ByGradient):
@@ -22,6 +27,11 @@ class GuidedBackprop(ByGradient):
     what the network looks for.
     """
 
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """That a sharp map says little."""
+        return (CAUTION,)
+
     def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
         """One map an input."""
         return _drawn(slopes, x, rows, guided=True)
@@ -30,6 +40,11 @@ class GuidedBackprop(ByGradient):
 @dataclass(frozen=True)
 class DeconvNet(ByGradient):
     """The gradient with ReLU on the way back in place of the gates of the way there (Zeiler and Fergus 2014)."""
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """That a sharp map says little."""
+        return (CAUTION,)
 
     def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
         """One map an input."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import checked
-from veridical.attribute.network import Network, gradients_on, pieces
+from veridical.attribute.network import ON_GPU, Network, gradients_on, pieces
 from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats, Ints
 
-AT_ONCE = 2**21  # numbers of input that are differentiated at once, about; on a GPU, more
-MORE = 2**24
+AT_ONCE = 2**19  # numbers of input that are differentiated at once, about: what fits the cache is quickest
 
 Read = Callable[[Any, Any], Any]  # outputs (m, k), and which input each row belongs to (m,), to values (m,)
 
@@ -60,12 +59,16 @@ class Slopes:
         """The derivative of the output at points (r, m, …), of the inputs ``rows`` (r,); shaped as they are."""
         return self._each(points, rows, True)[1]
 
+    def with_values(self, points: Floats, rows: Ints) -> tuple[Floats, Floats]:
+        """The output (r, m), and its derivative, by one pass."""
+        return self._each(points, rows, True)
+
     def _each(self, points: Floats, rows: Ints, wanted: bool) -> tuple[Floats, Floats]:
         torch = require("torch", extra="torch")
         (r, m), flat = points.shape[:2], points.reshape(-1, *points.shape[2:])
         owner = np.repeat(rows, m)
         values, slopes = np.empty(len(flat)), np.empty(flat.shape if wanted else (0,))
-        for piece in pieces(flat, MORE if self.inputs.is_cuda else AT_ONCE):
+        for piece in pieces(flat, ON_GPU if self.inputs.is_cuda else AT_ONCE):
             own = torch.as_tensor(owner[piece], device=self.inputs.device)
             self.counted.append(len(own))
             with gradients_on(self.network.module):
@@ -133,19 +136,23 @@ def reader(network: Network, inputs: Any, targets: Any) -> Read:
     torch = require("torch", extra="torch")
     if callable(targets):
         return by_function(targets)
-    with torch.no_grad():
-        outputs = torch.cat([network.ask(inputs[piece]) for piece in pieces(inputs, AT_ONCE)])
-    n, k = outputs.shape
+    n = len(inputs)
     if targets is None:
-        index = outputs.argmax(dim=1)
+        with torch.no_grad():
+            index = torch.cat([network.ask(inputs[piece]).argmax(dim=1) for piece in pieces(inputs, AT_ONCE)])
     else:
-        given = targets if isinstance(targets, torch.Tensor) else torch.as_tensor(np.asarray(targets))
-        index = given.to(outputs.device).expand(n) if given.ndim == 0 else given.to(outputs.device)
-    if index.shape != (n,) or index.is_floating_point() or int(index.min()) < 0 or int(index.max()) >= k:
-        raise InputError(
-            f"targets are the outputs to explain, from 0 to {k - 1}, one for all or one an input ({n})"
-        )
-    return lambda outputs, own: outputs.gather(1, index[own][:, None].long())[:, 0]
+        given = torch.as_tensor(targets if isinstance(targets, torch.Tensor) else np.asarray(targets))
+        index = given.to(inputs.device).expand(n) if given.ndim == 0 else given.to(inputs.device)
+
+    def read(outputs: Any, own: Any) -> Any:
+        k = outputs.shape[1]
+        if index.shape != (n,) or index.is_floating_point() or int(index.min()) < 0 or int(index.max()) >= k:
+            raise InputError(
+                f"targets are outputs to explain, from 0 to {k - 1}, one for all or one an input ({n})"
+            )
+        return outputs.gather(1, index[own][:, None].long())[:, 0]
+
+    return read
 
 
 def by_function(target: Callable[[Any], Any]) -> Read:
@@ -173,8 +180,3 @@ def by_function(target: Callable[[Any], Any]) -> Read:
 def _floats(tensor: Any) -> Floats:
     numbers: Floats = tensor.detach().cpu().double().numpy()
     return numbers
-
-
-def as_points(slopes: Slopes, rows: Sequence[int] | Ints) -> Floats:
-    """The points of some inputs."""
-    return slopes.of(slopes.inputs[np.asarray(rows)])

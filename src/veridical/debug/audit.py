@@ -9,16 +9,21 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import joblib
+
 from veridical.attribute.ask import Model
 from veridical.attribute.given import checked_model
+from veridical.attribute.gradients import SmoothGrad
 from veridical.attribute.lime import Lime
+from veridical.attribute.network import Network
+from veridical.attribute.paths import IntegratedGradients
 from veridical.attribute.recipe import name_of, recipe_of
 from veridical.debug import CHECKS
-from veridical.debug.records import Check, Subject
+from veridical.debug.records import Check, Subject, Train
 from veridical.debug.run import check_of, run
 from veridical.errors import InputError, NotApplicable
 from veridical.evaluate.report import named
-from veridical.records import VERSION, Floats, Method, Record, Verdict
+from veridical.records import VERSION, Floats, Method, Predict, Record, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,13 +84,13 @@ class Audit(Record):
     def sentence(self) -> str:
         """The whole audit in one line."""
         counts, done = self.counts, sum(result.verdict is not None for result in self.results)
+        finished = " that could be finished" if counts["error"] else ""
         if not done:
-            said = "Nothing could be checked"
+            words = ["Nothing could be checked"]
         elif counts["failed"]:
-            said = f"{counts['failed']} of {done} checks failed"
+            words = [f"{counts['failed']} of {done} checks failed"]
         else:
-            said = "The check passed" if done == 1 else f"All {done} checks passed"
-        words = [said]
+            words = ["The check passed" if done == 1 else f"All {done} checks{finished} passed"]
         words += [f"{counts['error']} could not be finished"] if counts["error"] else []
         words += [f"{counts['skipped']} did not apply"] if counts["skipped"] else []
         return "; ".join(words) + "."
@@ -156,9 +161,24 @@ class Counted(Subject):
         return _Counting(own.predict, own.classes, own.found, self.calls)
 
 
+@dataclass(frozen=True, eq=False)
+class _Once:
+    """Trains a model once, whichever methods and checks ask for it: the same data and seed give the same model."""
+
+    train: Train
+    known: dict[tuple[str, int], Predict] = field(default_factory=dict)
+
+    def __call__(self, X: Any, y: Any, seed: int) -> Predict:
+        key = (str(joblib.hash((X, y))), seed)
+        if key not in self.known:
+            self.known[key] = self.train(X, y, seed)
+        return self.known[key]
+
+
 def counted(subject: Subject) -> Counted:
-    """The same subject, counting."""
-    return Counted(*(getattr(subject, each.name) for each in fields(subject)))
+    """The same subject, counting, and training no model twice."""
+    once = subject if subject.train is None else replace(subject, train=_Once(subject.train))
+    return Counted(*(getattr(once, each.name) for each in fields(once)))
 
 
 def results(plan: Checking) -> Iterator[Result]:
@@ -196,14 +216,18 @@ def checks_of(checks: Any) -> dict[str, Check]:
 
 def methods_of(methods: Any, subject: Subject) -> dict[str, Any]:
     """Methods by name; by default LIME, and two that need gradients where there are some."""
-    return named([Lime()] if methods is None else methods)
+    if methods is not None:
+        return named(methods)
+    gradients = [IntegratedGradients(), SmoothGrad()] if isinstance(subject.model.predict, Network) else []
+    return named([Lime(), *gradients])
 
 
 def audited(plan: Checking, found: Sequence[Result]) -> Audit:
     """The audit of all results."""
     subject, n = plan.subject, len(plan.subject.represent.each(plan.subject.X))
-    owner = getattr(subject.predict, "__self__", None)
-    model = name_of(subject.predict) if owner is None else type(owner).__name__
+    predict = subject.model.predict
+    owner = predict.module if isinstance(predict, Network) else getattr(predict, "__self__", None)
+    model = name_of(predict) if owner is None else type(owner).__name__
     title = f"{model} on {n:,} instances ({type(subject.represent).__name__})"
     return Audit(title, tuple(found), subject.calls[0], sum(r.seconds for r in found), _recipe(plan))
 

@@ -28,8 +28,8 @@ class Subject(Record):
 
     ``train`` gives the predict function of a model that is trained anew; where ``predict`` is a method of a
     scikit-learn estimator, a clone of that is. ``training`` are the instances and answers that it was trained on;
-    ``region`` is what it may wrongly rely on: names of columns or words, or one mask an instance. ``shifted`` are
-    instances of another kind than ``X``.
+    ``region`` is what it may wrongly rely on: names of columns or words, one mask an instance, or a
+    ``vd.Concept``. ``shifted`` are instances of another kind than ``X``.
     """
 
     predict: Predict

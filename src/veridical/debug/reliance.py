@@ -11,6 +11,7 @@ import numpy as np
 from veridical.attribute.ask import Model, resolve
 from veridical.attribute.removal import removable
 from veridical.debug.cases import Cases, cases
+from veridical.debug.concepts import Concept
 from veridical.debug.records import Rng, Subject
 from veridical.debug.region import Inside, fitted, inside, items_of, shares_measured
 from veridical.errors import InputError, NotApplicable
@@ -54,8 +55,11 @@ def reliance(method: Method, subject: Subject, rng: Rng) -> Verdict:
     The region is replaced by what stands in for it (draws of the background, the fill, no word), or where masks
     say what it is, by what other instances have at the same places; the change of the output is compared with
     that of taking away as many random parts. Observed is the share of the explanation, in size, that lies in the
-    region; expected is the region's share of the parts. It passed if neither is more than chance would give.
+    region; expected is the region's share of the parts. It passed if neither is more than chance would give. A
+    region that is a ``vd.Concept`` is looked for inside the network instead.
     """
+    if isinstance(subject.region, Concept):
+        return subject.region(method, subject, rng)
     some = cases(method, subject, rng)
     kept, where = _found(some)
     explained = some.explained()

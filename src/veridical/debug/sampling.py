@@ -1,12 +1,126 @@
-"""How far from real instances did the explanation ask the model?"""
+"""How far from real instances did the explanation ask the model?
+
+A method that changes inputs learns what the model says of what it made. Where that is nothing like the data, the
+model was never trained for it, and its answers there may be anything.
+"""
 
 from __future__ import annotations
 
-from veridical.debug.records import Rng, Subject
-from veridical.errors import NotApplicable
-from veridical.records import Method, Verdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from veridical.attribute.given import seed_of
+from veridical.debug.asked import asked
+from veridical.debug.points import points
+from veridical.debug.ranking import auroc
+from veridical.debug.records import Rng, Subject, rows_at
+from veridical.debug.similarity import ANOTHER, CONSTANT, NOISE, SHUFFLED
+from veridical.evaluate.compare import interval
+from veridical.masks import child_of, generator
+from veridical.records import Floats, Ints, Measured, Method, Verdict
+
+LIMIT = 0.5  # share of the inputs that may be unlike real ones
+RANGE = (2.5, 97.5)  # percentiles of distances that real instances have among each other
+SAME = 1e-6  # of the largest distance, below which a point is the same
+REAL = 2000  # instances that are looked at, at most
+EXPLAINED = 20
+SPLIT, ASKED, DRAWN = 0, 1, 2  # what seeds are for
+
+
+@dataclass(frozen=True, eq=False)
+class Real:
+    """Real instances as points, and how far from them other real ones are."""
+
+    neighbors: NearestNeighbors
+    known: Floats  # (m,) distances of real instances to the nearest of others
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, reference: Floats, others: Floats) -> Real:
+        neighbors = NearestNeighbors(n_neighbors=1).fit(reference)
+        known = neighbors.kneighbors(others)[0][:, 0]
+        return cls(neighbors, known, *(float(end) for end in np.percentile(known, RANGE)))
+
+    def distances(self, rows: Floats) -> Floats:
+        """How far the nearest real instance is, (n,)."""
+        found: Floats = self.neighbors.kneighbors(rows)[0][:, 0]
+        return found
+
+    def outside(self, rows: Floats) -> Floats:
+        """1 where a point is farther from real instances than those are from each other, or nearer, (n,).
+
+        A point that is a real instance is like one.
+        """
+        found = self.distances(rows)
+        same = SAME * (float(self.known.max()) or 1.0)
+        return np.asarray((found > self.high) | ((found < self.low) & (found > same)), dtype=np.float64)
+
+    def farther(self, rows: Floats) -> tuple[float, float, float]:
+        """Chance that a point is farther from real instances than a real one is, with its interval."""
+        found = self.distances(rows)
+        return auroc(np.concatenate([found, self.known]), np.arange(len(found) + len(self.known)) < len(found))
 
 
 def sampling(method: Method, subject: Subject, rng: Rng) -> Verdict:
-    """How far from real instances did the explanation ask the model?"""
-    raise NotApplicable("the check sampling is not there yet")
+    """Measure how many of the inputs that a method asks about lie where real instances lie."""
+    seed = seed_of(rng)
+    rows = generator(seed, SPLIT).permutation(len(subject.represent.each(subject.X)))[:REAL]
+    half, most = len(rows) // 2, len(rows) * 3 // 4
+    chosen = rows[most:][:EXPLAINED]
+    heard = asked(method, subject, chosen, child_of(seed, ASKED))
+    real, made = scaled(subject.X, *points(_inputs(subject, rows), heard.inputs))
+    space = Real.of(real[:half], real[half:most])
+    outside = space.outside(made)
+    shares = np.array([outside[heard.owner == i].mean() for i in range(len(chosen))])
+    known = _nulls(real, real[most:], seed)
+    nulls = {name: float(space.outside(each).mean()) for name, each in known.items()}
+    line = Measured("inputs unlike real ones, share", *interval(shares), len(shares), nulls)
+    far = {name: space.farther(each)[0] for name, each in known.items()}
+    area = Measured("farther than real ones, AUROC", *space.farther(made), len(made), far)
+    note = f"{len(made)} inputs asked about {len(chosen)} instances were compared with {len(rows)} real instances."
+    return _verdict(line, area, (note,))
+
+
+def scaled(X: Any, real: Floats, made: Floats) -> tuple[Floats, Floats]:
+    """Columns of tables in standard deviations of the real ones; others as they are."""
+    if not (hasattr(X, "iloc") or (isinstance(X, np.ndarray) and X.ndim == 2)):
+        return real, made
+    spread = real.std(axis=0)
+    center, unit = real.mean(axis=0), np.where(spread > 0, spread, 1.0)
+    return (real - center) / unit, (made - center) / unit
+
+
+def _nulls(real: Floats, left: Floats, seed: Any) -> dict[str, Floats]:
+    """Points that are unlike any instance in a known way, and real instances that were left out."""
+    rng = generator(seed, DRAWN)
+    return {
+        CONSTANT: real.mean(axis=0, keepdims=True),
+        NOISE: real.mean(axis=0) + real.std(axis=0) * rng.standard_normal(real.shape),
+        SHUFFLED: rng.permuted(real, axis=0),
+        ANOTHER: left,
+    }
+
+
+def _inputs(subject: Subject, rows: Ints) -> Any:
+    return subject.represent.each(rows_at(subject.X, rows)).inputs(0, len(rows))
+
+
+def _verdict(line: Measured, area: Measured, notes: tuple[str, ...]) -> Verdict:
+    passed = not line.low > LIMIT
+    share = f"{100 * line.value:.0f} %"
+    where = "lie where hardly any real instance lies (of real ones, 5 % do)"
+    if passed:
+        words = f"Explanations rest mostly on inputs that could be real: {share} of them {where}."
+    else:
+        words = (
+            f"Explanations rest on inputs that are unlike any real instance: {share} of them {where}, so they "
+            "may say more of how the model answers to nonsense than of how it answers to data."
+        )
+    return Verdict(
+        passed, line.value, LIMIT, words, interval=(line.low, line.high), nulls=line.nulls, measures=(line, area),
+        notes=notes,
+    )  # fmt: skip

@@ -25,9 +25,10 @@ BRIGHT = 99  # percentile of sizes that is shown at full strength
 SIGMA = 1.5  # of the Gaussian window of SSIM, which has 11 taps
 LEAST = 11  # pixels a side that SSIM's window needs
 CLEAR = 0.1  # how much more alike than null pairs a method's repeats must be to be a measure
-SIGNED, SIZES, OURS = "Spearman, signed", "Spearman, sizes", "ours"
+SIGNED, SIZES, PIXELS, OURS = "Spearman, signed", "Spearman, sizes", "Spearman of pixels, signed", "ours"
 
 Compare: TypeAlias = Callable[[Floats, Floats], float]
+Change: TypeAlias = Callable[[Floats, np.random.Generator], Floats]
 
 
 def top_overlap(a: Floats, b: Floats) -> float:
@@ -118,11 +119,11 @@ WEIGHTS: Mapping[str, Compare] = {
 MAPS: Mapping[str, Compare] = {
     "SSIM, signed": ssim_signed,
     "SSIM, sizes": ssim_sizes,
-    "Spearman of pixels, signed": map_ranks,
+    PIXELS: map_ranks,
     "Spearman of pixels, sizes": map_rank_sizes,
 }
 EVERY: Mapping[str, Compare] = {**WEIGHTS, **MAPS}
-NULLS: Mapping[str, Callable[[Floats, np.random.Generator], Floats]] = {
+NULLS: Mapping[str, Change] = {
     CONSTANT: constant,
     NOISE: noise,
     SHUFFLED: shuffled,
@@ -134,10 +135,9 @@ def map_of(explanation: Explanation) -> Floats | None:
     view = explanation.view
     if view is None or view.kind != "picture" or len(view.data["labels"]) != 1:
         return None
-    own = getattr(explanation, "map", None)
-    if own is None:
+    if explanation.map is None:
         return np.asarray(explanation.weights[view.data["labels"]], dtype=np.float64)
-    values = np.asarray(own, dtype=np.float64)
+    values = np.asarray(explanation.map, dtype=np.float64)
     if values.ndim == 2:
         return values[None]
     return np.moveaxis(values, int(np.argmin(values.shape)), 0) if values.ndim == 3 else None
@@ -191,6 +191,14 @@ class Reference:
             nulls[ANOTHER] = _mean(_compared(name, own, another))
             found[name] = _mean(_compared(name, own, again)), nulls
         return cls(tuple(own), found)
+
+    @property
+    def main(self) -> str:
+        """The measure that ours rests on: ranks with signs, of pixels where the method itself makes a map of them.
+
+        Sums over regions are much alike for any network where a method has no signs: they follow the picture.
+        """
+        return PIXELS if PIXELS in self.known and all(each.map is not None for each in self.own) else SIGNED
 
     def alike(self, others: Sequence[Explanation]) -> dict[str, Alike]:
         """Every measure of these explanations and others of the same instances."""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from veridical.attribute.ask import Model, n_rows
+from veridical.debug.broken import Twin
 from veridical.debug.records import Subject, rows_at
 from veridical.errors import NotApplicable
 from veridical.masks import generator
@@ -23,14 +24,6 @@ NUMBER = {LABELS: 0, UNTRAINED: 1, COLUMNS: 2}  # what a seed is for
 
 
 @dataclass(frozen=True, eq=False)
-class Twin:
-    """A broken model, with what was done to it."""
-
-    name: str
-    model: Model
-
-
-@dataclass(frozen=True, eq=False)
 class Exchanged:
     """A model that is shown each column of numbers in the place, and on the scale, of another."""
 
@@ -41,18 +34,28 @@ class Exchanged:
     sds: Floats
 
     def __call__(self, inputs: Any) -> Floats:
-        is_frame = hasattr(inputs, "iloc")
-        numbers = inputs.iloc[:, self.sources].to_numpy(dtype=np.float64) if is_frame else inputs[:, self.sources]
-        standard = (numbers - self.means[self.sources]) / self.sds[self.sources]
-        values = standard * self.sds[self.columns] + self.means[self.columns]
-        made = inputs.astype(dict.fromkeys(inputs.columns[self.columns], float)) if is_frame else None
-        if made is None:
-            made = np.array(inputs, dtype=np.float64)
-            made[:, self.columns] = values
-        else:
-            for k, j in enumerate(self.columns.tolist()):
-                made.isetitem(j, values[:, k])
-        return self.model(made)
+        standard = (columns_of(inputs, self.sources) - self.means[self.sources]) / self.sds[self.sources]
+        return self.model(
+            with_columns(inputs, self.columns, standard * self.sds[self.columns] + self.means[self.columns])
+        )
+
+
+def columns_of(table: Any, at: Ints) -> Floats:
+    """Columns of a table as numbers, (n, m)."""
+    found = table.iloc[:, at].to_numpy(dtype=np.float64) if hasattr(table, "iloc") else table[:, at]
+    return np.asarray(found, dtype=np.float64)
+
+
+def with_columns(table: Any, at: Ints, values: Floats) -> Any:
+    """The same table with other numbers in some columns."""
+    if not hasattr(table, "iloc"):
+        made = np.array(table, dtype=np.float64)
+        made[:, at] = values
+        return made
+    made = table.copy()
+    for k, j in enumerate(at.tolist()):
+        made.isetitem(j, values[:, k])
+    return made
 
 
 def twins(subject: Subject, seed: Seed, n: int) -> Iterator[Twin]:
@@ -128,8 +131,7 @@ def _some(y: Any, rng: np.random.Generator, most: int) -> Ints:
 
 def _exchanged(subject: Subject, columns: Ints, rng: np.random.Generator) -> Model:
     order = rng.permutation(columns)
-    table = subject.X.iloc[:, columns].to_numpy(dtype=np.float64) if hasattr(subject.X, "iloc") else None
-    values = np.asarray(subject.X, dtype=np.float64)[:, columns] if table is None else table
+    values = columns_of(subject.X, columns)
     means, sds = np.zeros(int(columns.max()) + 1), np.ones(int(columns.max()) + 1)
     means[columns], sds[columns] = values.mean(axis=0), values.std(axis=0)
     own = subject.model

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 from veridical.debug import CHECKS
 from veridical.debug.audit import OUTCOMES, Audit, Result
-from veridical.render.terminal import column, wrap
-from veridical.render.verdicts import MARKS, WORDS, body
-from veridical.render.words import count, plain
+from veridical.render.terminal import wrap
+from veridical.render.verdicts import MARKS, WORDS, short_words
+from veridical.render.words import count, listing, plain
 
 HEADS = {
     "failed": "Failed",
@@ -30,13 +32,13 @@ def headline(a: Audit) -> str:
 def question_of(check: str) -> str:
     """What a check asks, in one line; nothing for a check of the caller's own."""
     known = getattr(CHECKS.get(check), "__doc__", None) or ""
-    return known.strip().split("\n")[0]
+    return known.strip().split("\n")[0].replace("``", "")
 
 
 def said_of(r: Result) -> str:
     """The sentence of the verdict, or why there is none."""
     text = plain(r.reason if r.verdict is None else r.verdict.sentence, 1000).strip()
-    return text or "No reason was given."
+    return text or ("No reason was given." if r.verdict is None else "The check says no more than that.")
 
 
 def cost_words(a: Audit) -> str:
@@ -62,20 +64,31 @@ def by_outcome(a: Audit) -> list[tuple[str, list[Result]]]:
 
 
 def audit_picture(audit: Audit, width: int = 80) -> str:
-    """The outcome, a line a result with its sentence below, and the numbers of what failed."""
-    a, wide = audit, max(width, 50)
-    lines = [f"{MARKS[overall(a)]} {headline(a)}: {a.sentence}"]
-    names = dict(zip(a.results, column([_name(r) for r in a.results], 40), strict=True)) if a.results else {}
+    """The outcome, then what each check says and what that rests on; what failed comes first."""
+    a, lines = audit, [f"{MARKS[overall(audit)]} {headline(audit)}: {audit.sentence}"]
     for outcome, some in by_outcome(a):
         lines.append("")
-        for r in some:
-            lines.append(f"{MARKS[outcome]} {WORDS[outcome].lower():<7}  {names[r]}  {time_words(r.seconds)}")
-            lines += [f"  {line}" for line in wrap(said_of(r), wide - 2)]
-            if r.verdict is not None and outcome == "failed":
-                lines += [line for line in body(r.verdict, wide) if line]
+        for several in alike(some):
+            lines += [f"{MARKS[outcome]} {WORDS[outcome].lower():<7}  {_name(several)}"]
+            lines += _indented(said_of(several[0]), width)
+            found = several[0].verdict
+            lines += _indented(short_words(found), width) if found is not None else []
     lines += ["", cost_words(a), *(f"note: {plain(n, 500)}" for n in a.notes)]
     return "\n".join(chain.from_iterable(wrap(line, width) for line in lines))
 
 
-def _name(r: Result) -> str:
-    return " · ".join(plain(word, 40) for word in (r.check, r.method) if word) or "check"
+def alike(some: Sequence[Result]) -> list[list[Result]]:
+    """Results together that say the same of several methods: why a check did not run."""
+    found: dict[Any, list[Result]] = {}
+    for i, r in enumerate(some):
+        found.setdefault((r.check, r.reason) if r.verdict is None else i, []).append(r)
+    return list(found.values())
+
+
+def _name(several: Sequence[Result]) -> str:
+    methods = [plain(r.method, 40) for r in several if r.method]
+    return " · ".join(word for word in (plain(several[0].check, 40), listing(methods)) if word)
+
+
+def _indented(text: str, width: int) -> list[str]:
+    return [f"  {line.strip()}" for line in wrap(text, width - 2)]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from veridical.debug.audit import OUTCOMES, Audit, Result
 from veridical.records import Explanation, Verdict
-from veridical.render.audits import HEADS, by_outcome, headline, overall, question_of, said_of, time_words
+from veridical.render.audits import HEADS, alike, by_outcome, headline, overall, question_of, said_of, time_words
 from veridical.render.markup import NONE, Markup, escape, join, minus, tag
 from veridical.render.tables import Span, facts, notes
 from veridical.render.verdicts import (
@@ -27,7 +27,7 @@ from veridical.render.verdicts import (
     rows_words,
     span_words,
 )
-from veridical.render.words import count, plain
+from veridical.render.words import count, listing, plain
 
 Draw: TypeAlias = Callable[[Explanation, bool], str]  # an explanation, and whether with its picture
 
@@ -36,7 +36,8 @@ MOST_NOTES = 12
 MOST_EVIDENCE, MOST_VIEWS = 6, 3  # explanations shown, and of them with their picture
 MOST_OPEN = 8  # results that stand open
 MOST_RESULTS = 200
-KEY = (f"● value, ─ {RANGE}", f"│ gray: {NULLS}")
+SPACE = escape(" ")  # so that what is copied or read aloud is not one word
+KEY = (f"● value, ─ {RANGE}", "┊ expected", f"│ gray: {NULLS}")
 
 
 def verdict(v: Verdict, draw: Draw) -> Markup:
@@ -78,7 +79,8 @@ def _facts(a: Audit) -> Markup:
         ("Passed", f"{counts['passed']:,}", "nothing wrong was found"),
         ("Failed", f"{counts['failed']:,}", "something is wrong, or may be"),
         ("Skipped", f"{counts['skipped']:,}", "need more than was given, or do not fit"),
-        ("Model calls", f"{a.n_calls:,}", f"inputs it was asked about, in {time_words(a.seconds)}"),
+        ("Model calls", f"{a.n_calls:,}", "inputs it was asked about"),
+        ("Time", time_words(a.seconds), "for all checks together"),
     ]
     errors = ("Errors", f"{counts['error']:,}", "could not be finished")
     return facts([*entries[:2], errors, *entries[2:]] if counts["error"] else entries)
@@ -97,7 +99,7 @@ def _overview(a: Audit) -> Markup:
     for check in checks:
         asks = question_of(check)
         name = tag("b", {}, tag("bdi", {}, escape(check, 60)))
-        first = tag("th", {"scope": "row"}, name, tag("small", {}, escape(asks, 200)) if asks else NONE)
+        first = tag("th", {"scope": "row"}, name, SPACE, tag("small", {}, escape(asks, 200)) if asks else NONE)
         rows.append(tag("tr", {}, first, *(_cell(found.get((check, m))) for m in methods)))
     drawn = tag(
         "table", {"class": "vd-outcomes"}, tag("thead", {}, tag("tr", {}, *heads)), tag("tbody", {}, *rows)
@@ -108,7 +110,7 @@ def _overview(a: Audit) -> Markup:
 def _cell(r: Result | None) -> Markup:
     if r is None:
         return tag("td", {})
-    return tag("td", {"class": f"vd-{COLORS[r.outcome]}"}, _badge(r.outcome), escape(WORDS[r.outcome]))
+    return tag("td", {"class": f"vd-{COLORS[r.outcome]}"}, _badge(r.outcome), SPACE, escape(WORDS[r.outcome]))
 
 
 def _badge(outcome: str) -> Markup:
@@ -121,20 +123,21 @@ def _scrolling(label: str, inner: Markup) -> Markup:
 
 
 def _group(outcome: str, some: Sequence[Result], draw: Draw) -> Markup:
-    shown, left = some[:MOST_RESULTS], len(some) - MOST_RESULTS
-    opened = outcome in OUTCOMES[:2]
-    rows = [_result(r, draw, opened and i < MOST_OPEN) for i, r in enumerate(shown)]
+    every, opened = alike(some), outcome in OUTCOMES[:2]
+    shown, left = every[:MOST_RESULTS], len(every) - MOST_RESULTS
+    rows = [_result(several, draw, opened and i < MOST_OPEN) for i, several in enumerate(shown)]
     more = tag("p", {"class": "vd-key"}, escape(f"And {count(left, 'more result')}.")) if left > 0 else NONE
     return tag("section", {"class": "vd-family"}, tag("h4", {}, escape(HEADS[outcome])), *rows, more)
 
 
-def _result(r: Result, draw: Draw, opened: bool) -> Markup:
-    """One line, to be opened where there is more to see."""
-    method = [tag("span", {}, escape(" by "), tag("bdi", {}, escape(r.method, 80)))] if r.method else []
+def _result(several: Sequence[Result], draw: Draw, opened: bool) -> Markup:
+    """One line, to be opened where there is more to see; it may say the same of several methods."""
+    r, methods = several[0], listing([each.method for each in several if each.method])
+    method = [tag("span", {}, escape(" by "), tag("bdi", {}, escape(methods, 200)))] if methods else []
     name = tag("span", {"class": "vd-name"}, tag("b", {}, tag("bdi", {}, escape(r.check, 80))), *method)
     said = tag("span", {"class": "vd-said"}, tag("bdi", {}, escape(said_of(r), 1000)))
     told = {"class": "vd-mark", "role": "img", "aria-label": WORDS[r.outcome]}
-    head = (tag("span", told, escape(MARKS[r.outcome])), name, said)
+    head = (tag("span", told, escape(MARKS[r.outcome])), SPACE, name, SPACE, said)
     kind = f"vd-{COLORS[r.outcome]}"
     if r.verdict is None:
         return tag("div", {"class": f"vd-line {kind}"}, *head)
@@ -162,7 +165,7 @@ def _table(lines: Sequence[Line], expected: float) -> Markup:
     heads = ["Measure", "", "Value", *([RANGE] if ranged else []), *(["n"] if counted else [])]
     top = [tag("th", {"scope": "col"}, escape(head)) for head in heads]
     top += [tag("th", {"scope": "col", "class": "vd-null"}, tag("bdi", {}, escape(n, 40))) for n in nulls]
-    rows = [_row(line, span, nulls, (ranged, counted)) for line in lines]
+    rows = [_row(line, span, nulls, (ranged, counted), expected) for line in lines]
     above = NONE
     if nulls:
         over = tag(
@@ -179,11 +182,11 @@ def _table(lines: Sequence[Line], expected: float) -> Markup:
     table = tag(
         "table", {"class": "vd-measures"}, tag("thead", {}, above, tag("tr", {}, *top)), tag("tbody", {}, *rows)
     )
-    said = (tag("span", {}, escape(word)) for word in KEY[: 1 + bool(nulls)])
+    said = (tag("span", {}, escape(word)) for word in KEY[: 2 + bool(nulls)])
     return join(_scrolling("What was measured", table), tag("p", {"class": "vd-key"}, *said))
 
 
-def _row(line: Line, span: Span, nulls: Sequence[str], shown: tuple[bool, bool]) -> Markup:
+def _row(line: Line, span: Span, nulls: Sequence[str], shown: tuple[bool, bool], expected: float) -> Markup:
     value = escape(minus(brief(line.value)))
     first = line.name == OBSERVED
     numbers = [tag("td", {}, tag("strong", {}, value) if first else value)]
@@ -193,24 +196,25 @@ def _row(line: Line, span: Span, nulls: Sequence[str], shown: tuple[bool, bool])
         known = name in line.nulls
         numbers.append(tag("td", {"class": "vd-null"}, escape(minus(brief(line.nulls[name])) if known else "")))
     name = tag("th", {"scope": "row"}, tag("bdi", {}, escape(line.name, 80)))
-    drawn = tag("td", {"class": "vd-b"}, _strip(line, span))
+    drawn = tag("td", {"class": "vd-b"}, _strip(line, span, expected if first else math.nan))
     return tag("tr", {}, name, drawn, *numbers)
 
 
 def _span(lines: Sequence[Line], expected: float) -> Span:
     """One axis for all, where they are all of one kind; else none that all could share."""
     every = [number for line in lines for number in line.numbers()]
+    every += [expected] if math.isfinite(expected) else []
     low, high = min(every, default=0.0), max(every, default=1.0)
     if low >= -1.0 and high <= 1.0:
         return (-1.0 if low < -0.25 else min(low, 0.0)), 1.0
     return math.nan, math.nan
 
 
-def _strip(line: Line, span: Span) -> Markup:
+def _strip(line: Line, span: Span, expected: float) -> Markup:
     """A dot with its interval, and a gray stroke for every null row, on the scale of the table or its own."""
     if not math.isfinite(line.value):
         return NONE
-    own = line.numbers()
+    own = [*line.numbers(), *([expected] if math.isfinite(expected) else [])]
     low, high = span if math.isfinite(span[0]) else (min(0.0, *own), max(0.0, *own))
 
     def at(value: float) -> float:
@@ -222,6 +226,8 @@ def _strip(line: Line, span: Span) -> Markup:
     shapes += [tag("path", {"class": "vd-nothing", "d": f"M{at(value)} 2V14"}) for value in known]
     if line.ranged:
         shapes.append(tag("path", {"class": "vd-whisk", "d": f"M{at(line.low)} 8H{at(line.high)}"}))
+    if math.isfinite(expected):
+        shapes.append(tag("path", {"class": "vd-want", "d": f"M{at(expected)} 0V16"}))
     shapes.append(tag("path", {"class": "vd-dot", "d": f"M{at(line.value)} 8h.01"}))
     box = {"aria-hidden": "true", "viewBox": "0 0 100 16", "preserveAspectRatio": "none"}
     return tag("svg", box, *shapes)

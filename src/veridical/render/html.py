@@ -34,6 +34,7 @@ from veridical.render.words import (
     percent,
     plain,
     ranked,
+    teller,
     unmeasured_words,
 )
 from veridical.summarize.records import Grouping, Membership, Pick
@@ -99,7 +100,7 @@ def _explanation(e: Explanation, most: int = MOST_PARTS, with_view: bool = True)
     said = (
         f'<div class="vd-say"><h3>Target <bdi>{escape(e.target, 80)}</bdi></h3>'
         f"<span>the model says <b>{minus(number(e.prediction))}</b></span>"
-        f"<span>the surrogate says <b>{minus(number(e.local_prediction))}</b></span></div>"
+        f"<span>the {teller(e)} says <b>{minus(number(e.local_prediction))}</b></span></div>"
     )
     chosen = ranked(e, most)
     seen = e.view if with_view else None

@@ -86,6 +86,7 @@ def outcomes(audit: Audit, ax: Axes | None = None) -> Axes:
     _frame(ax, [literal(name, 30) for name in checks])
     ax.set_xticks(range(len(methods)), [textwrap.fill(literal(name or "outcome", 30), 16) for name in methods])
     ax.set_xlim(-0.6, max(len(methods), 1) - 0.4)
+    ax.grid(False)
     ax.xaxis.tick_top()
     ax.tick_params(axis="x", length=0)
     ax.spines["bottom"].set_visible(False)

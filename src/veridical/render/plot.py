@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veridical.errors import require
-from veridical.records import Explanation
-from veridical.render.words import measured, number, plain, ranked, shorten, unmeasured_words
+from veridical.records import Explanation, Floats
+from veridical.render.maps import planes, reach, tinted
+from veridical.render.words import measured, number, plain, ranked, shorten, teller, unmeasured_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,11 +21,17 @@ MOST = 15  # parts drawn
 
 
 def bars(explanation: Explanation, ax: Axes | None = None) -> Axes:
-    """The heaviest parts as horizontal bars, with their 95 % intervals as whiskers."""
-    e, chosen = explanation, ranked(explanation, MOST)
+    """The heaviest parts as horizontal bars, with 95 % intervals as whiskers; a map of the picture beside them."""
+    e, chosen, found = explanation, ranked(explanation, MOST), planes(explanation)
     if ax is None:
         pyplot = require("matplotlib.pyplot", extra="plot")
-        _, ax = pyplot.subplots(figsize=(7.2, 1.9 + 0.34 * len(chosen)), layout="constrained")
+        wide, tall = 7.2, 1.9 + 0.34 * len(chosen)
+        if found is None:
+            _, ax = pyplot.subplots(figsize=(wide, tall), layout="constrained")
+        else:
+            options = {"figsize": (wide + 3.4, max(tall, 3.2)), "width_ratios": (wide, 3.4)}
+            _, (ax, panel) = pyplot.subplots(1, 2, layout="constrained", **options)
+            _map(panel, found[0])
     rows = np.arange(len(chosen))
     weights = e.weights[chosen]
     ax.barh(rows, weights, height=0.62, color=[UP if w > 0 else DOWN for w in weights])
@@ -40,11 +47,21 @@ def bars(explanation: Explanation, ax: Axes | None = None) -> Axes:
     else:
         ax.set_xticks([])
         ax.text(0.5, 0.5, "no part has any weight", transform=ax.transAxes, ha="center", va="center")
-    answers = f"model {number(e.prediction)}, surrogate {number(e.local_prediction)}"
+    answers = f"model {number(e.prediction)}, {teller(e)} {number(e.local_prediction)}"
     title = textwrap.fill(f"Target {literal(e.target, 24)}: {answers}", 48)
     ax.set_title(title, loc="left", fontsize="medium", weight="bold")
     _caption(ax, e)
     return ax
+
+
+def _map(panel: Any, values: Floats) -> None:
+    """One number a place, right of the bars: blue raises the output, orange lowers it."""
+    limit = reach(values)
+    colors = require("matplotlib.colors", extra="plot").ListedColormap(tinted(np.linspace(-1, 1, 255), 1.0) / 255)
+    panel.imshow(values, cmap=colors, vmin=-limit, vmax=limit, interpolation="nearest")
+    panel.set_xticks([])
+    panel.set_yticks([])
+    panel.set_title(f"the map; deepest color at {number(limit)}", fontsize="small", loc="left")
 
 
 def _whiskers(ax: Any, e: Explanation, chosen: list[int]) -> None:

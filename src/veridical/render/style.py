@@ -236,8 +236,9 @@ CHECK_STYLE = """
 .vd .vd-box{overflow-x:auto;padding:0 0 .3em}
 .vd .vd-box:focus-visible{outline:2.5px solid currentColor;outline-offset:2px}
 .vd table.vd-outcomes{margin:1.8em 0 0;table-layout:auto}
-.vd .vd-outcomes th:first-child{padding-right:1.4em}
+.vd .vd-outcomes th:first-child{min-width:11em;padding-right:1.4em}
 .vd .vd-outcomes th small{display:block;font-size:.87em;opacity:.75;font-weight:400}
+.vd .vd-outcomes thead th{padding-right:1.2em;white-space:nowrap;overflow-wrap:normal}
 .vd .vd-outcomes td{padding:.3em 1em .3em 0;white-space:nowrap;font-weight:550}
 .vd .vd-outcomes .vd-mark,.vd .vd-line>.vd-mark{display:inline-block;width:1.45em;height:1.45em;line-height:1.45em;
 margin:0 .6em 0 0;font-size:.78em}
@@ -257,9 +258,12 @@ padding:.65em 0;list-style-position:outside}
 .vd .vd-measures th,.vd .vd-measures td{padding:.3em 0 .3em 1.1em;text-align:right;white-space:nowrap;
 overflow-wrap:normal}
 .vd .vd-measures th:first-child{padding-left:0;text-align:left}
-.vd .vd-measures th:first-child bdi{display:inline-block;max-width:19em;white-space:normal;overflow-wrap:anywhere}
+.vd .vd-measures th:first-child bdi{display:inline-block;width:max-content;max-width:17em;white-space:normal;
+overflow-wrap:anywhere;vertical-align:top}
 .vd .vd-measures thead th{vertical-align:bottom;font-size:.82em}
-.vd .vd-measures .vd-b{width:30%;min-width:8em}
+.vd .vd-measures .vd-b{width:20%;min-width:7.5em}
+.vd .vd-measures tbody{font-size:.94em}
+.vd .vd-want{stroke:currentColor;stroke-width:1.4;stroke-dasharray:2 2;fill:none}
 .vd .vd-measures svg{height:16px}
 .vd .vd-measures .vd-null{opacity:.72;font-weight:400}
 .vd .vd-measures strong{font-weight:700}

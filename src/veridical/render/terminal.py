@@ -26,6 +26,7 @@ from veridical.render.words import (
     plain,
     ranked,
     shorten,
+    teller,
 )
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ PATIENCE = 1.0  # seconds of work before progress shows itself
 def picture(explanation: Explanation, k: int = 10, width: int = 80) -> str:
     """The explanation as a bar chart, with the evidence for it below."""
     e = explanation
-    answers = f"the model says {number(e.prediction)}, the surrogate {number(e.local_prediction)}"
+    answers = f"the model says {number(e.prediction)}, the {teller(e)} {number(e.local_prediction)}"
     lines = [f"target {plain(e.target, 60)}: {answers}", ""]
     chosen = ranked(e, k)
     marks = marks_of(e, k) if e.view is not None else None

@@ -17,7 +17,7 @@ NULLS = "what explanations that know nothing get"
 RANGE = "95 % interval"
 OBSERVED = "observed"
 MOST_LINES, MOST_ROWS = 60, 12
-NAMES = 30  # columns of a terminal that the name of a measure may take
+NAMES = 36  # columns of a terminal that the name of a measure may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,27 @@ def outcome_of(v: Verdict) -> str:
 
 
 def brief(value: float) -> str:
-    """Three digits of a number, or a dash."""
-    return f"{value:.3g}".replace("e+0", "e+").replace("e-0", "e-") if math.isfinite(value) else "–"
+    """A number to three decimals, or as few digits as say it, or a dash."""
+    if not math.isfinite(value):
+        return "–"
+    value = value or 0.0  # no sign before nothing
+    if value and not 0.0005 <= abs(value) < 1e6:
+        return f"{value:.1e}"
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def span_words(line: Line, form: str = "{} to {}") -> str:
     """From where to where, or nothing."""
     return form.format(brief(line.low), brief(line.high)) if line.ranged else ""
+
+
+def short_words(v: Verdict) -> str:
+    """What the sentence rests on, in one line."""
+    own = lines_of(v)[0]
+    said = f"observed {brief(own.value)}" + (f" [{brief(own.low)}, {brief(own.high)}]" if own.ranged else "")
+    said += f", expected {brief(v.expected)}" if math.isfinite(v.expected) else ""
+    nulls = ", ".join(f"{plain(name, 30)} {brief(value)}" for name, value in v.nulls.items())
+    return said + (f"; null rows: {nulls}" if nulls else "")
 
 
 def rows_words(v: Verdict) -> str:

@@ -99,6 +99,11 @@ def measured(weighed: Weighed) -> list[bool]:
     return [bool(low and high) for low, high in finite]
 
 
+def teller(explanation: Explanation) -> str:
+    """What the weights add up in: a surrogate, or the explanation itself where gradients were read."""
+    return "surrogate" if explanation.map is None else "explanation"
+
+
 def fidelity_words(fidelity: float) -> str:
     """Fidelity as a sentence without a subject."""
     if not math.isfinite(fidelity):

@@ -1,0 +1,42 @@
+"""How well scores find what is wrong: area under the ROC curve, and precision among the highest."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from veridical.records import Bools, Floats
+
+Z = float(ndtri(0.975))
+
+
+def auroc(scores: Floats, wrong: Bools) -> tuple[float, float, float]:
+    """The chance that a wrong row scores above a right one, ties half, and its 95 % interval (DeLong et al. 1988).
+
+    0.5 for scores that know nothing; nan if all rows are alike.
+    """
+    bad, good = int(wrong.sum()), int((~wrong).sum())
+    if not bad or not good:
+        return (np.nan,) * 3
+    every = rankdata(scores)
+    above = (every[wrong] - rankdata(scores[wrong])) / good  # of each wrong row, the right ones below it
+    below = 1 - (every[~wrong] - rankdata(scores[~wrong])) / bad
+    value = float(above.mean())
+    error = np.sqrt(above.var(ddof=1) / bad + below.var(ddof=1) / good) if min(bad, good) > 1 else np.nan
+    return value, float(max(value - Z * error, 0.0)), float(min(value + Z * error, 1.0))
+
+
+def precision(scores: Floats, wrong: Bools, share: float = 0.1) -> tuple[float, float, float]:
+    """The share of wrong rows among the highest scores, and its 95 % interval (Wilson).
+
+    Rows that tie at the edge count by the share of them that fits.
+    """
+    k = max(round(share * len(scores)), 1)
+    edge = np.sort(scores)[-k]
+    sure, tied = scores > edge, scores == edge
+    hits = wrong[sure].sum() + (k - sure.sum()) * wrong[tied].mean()
+    p = float(hits / k)
+    center, half = p + Z**2 / (2 * k), Z * np.sqrt(p * (1 - p) / k + Z**2 / (4 * k**2))
+    scale = 1 + Z**2 / k
+    return p, float(max((center - half) / scale, 0.0)), float(min((center + half) / scale, 1.0))
