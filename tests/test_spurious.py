@@ -39,6 +39,13 @@ def test_a_patch_lies_in_its_mask_and_nowhere_else(shape: Any) -> None:
     assert where.mean() == pytest.approx(1 / 16)
 
 
+def test_a_patch_is_checkered() -> None:
+    made, masks = vd.Patch(side=0.5)(RNG.random((12, 8, 8, 3)), ON, rng())
+    patch = made[0][masks[0]].reshape(4, 4, 3)
+    assert {patch[0, 0, 0], patch[0, 2, 0]} == {made.min(), made.max()}
+    np.testing.assert_array_equal(patch[0, 0], patch[2, 2])
+
+
 def test_a_background_lies_behind_the_object() -> None:
     X = np.zeros((12, 8, 8, 3), np.uint8)
     X[:, 2:6, 2:6] = 200
@@ -162,6 +169,15 @@ def test_a_patch_in_pictures_and_its_likeness() -> None:
     assert found.passed
     likeness = {line.name: line for line in found.measures}["SSIM with the plant's mask"]
     assert likeness.value > max(likeness.nulls[key] for key in ("constant", "noise", "shuffled"))
+
+
+def test_a_plant_that_its_own_fill_hides_is_said_to_be_hidden() -> None:
+    X = RNG.random((60, 16, 16))
+    y = (X[:, 8:, 8:].mean(axis=(1, 2)) > 0.5).astype(int)
+    found = vd.debug(by_forest(X, y, 0), vd.Grid(4, 4), X[:10], training=(X, y), train=by_forest,
+                     check=vd.Spurious(vd.Patch(value=1.0)), method=vd.Occlusion())  # fmt: skip
+    assert not found.passed
+    assert any("give another fill" in note for note in found.notes)
 
 
 def test_a_tone_in_sounds() -> None:

@@ -21,15 +21,17 @@ from veridical.represent.pictures import channel_axis
 from veridical.represent.regions import as_type, is_tensor, numbers_of
 
 Plant: TypeAlias = Callable[[Any, Bools, np.random.Generator], tuple[Any, Sequence[Any]]]
+SQUARE = 2  # pixels a side of the squares of a patch
 RARE = "zyx"  # a word that no text has
 
 
 @dataclass(frozen=True)
 class Patch:
-    """A bright square in a picture.
+    """A square in a picture, checkered like a chessboard.
 
-    ``side`` is its share of the height and width, ``place`` its upper left corner, as shares too. ``value`` is
-    what its pixels have: the largest value of all pictures by default. ``axes`` is as for ``vd.Superpixels``.
+    ``side`` is its share of the height and width, ``place`` its upper left corner, as shares too. With ``value``
+    all its pixels have that, and a fill by the mean color of a part cannot take it away. ``axes`` is as for
+    ``vd.Superpixels``.
     """
 
     side: float = 0.25
@@ -47,11 +49,20 @@ class Patch:
     def __call__(self, X: Any, on: Bools, rng: np.random.Generator) -> tuple[Any, list[Any]]:
         """Pictures with the patch in some of them, and masks of where it is."""
         arrays = _arrays(X, "a picture")
-        value = max(float(a.max()) for a in arrays) if self.value is None else self.value
+        ends = min(float(a.min()) for a in arrays), max(float(a.max()) for a in arrays)
         masks = [self._mask(a) for a in arrays]
-        return replaced(
-            X, [_set(a, m, value) if o else a for a, m, o in zip(arrays, masks, on, strict=True)]
-        ), masks
+        values = [self._values(a, ends) for a in arrays]
+        made = [_set(a, m, v) if o else a for a, m, v, o in zip(arrays, masks, values, on, strict=True)]
+        return replaced(X, made), masks
+
+    def _values(self, picture: Any, ends: tuple[float, float]) -> Any:
+        """What the patch has at each place: squares of the smallest and largest value, or one value."""
+        if self.value is not None:
+            return np.full(picture.shape, self.value)
+        channel = channel_axis(picture.shape, self.axes)
+        *_, down, across = [axis for axis in range(picture.ndim) if axis != channel]
+        where = np.indices(picture.shape) // SQUARE
+        return np.where((where[down] + where[across]) % 2, ends[0], ends[1])
 
     def _mask(self, picture: Any) -> Bools:
         channel = channel_axis(picture.shape, self.axes)
