@@ -645,7 +645,29 @@ BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "not a module": (lambda: vd.Network(len), ("torch.nn.Module",)),
     "prepare": (lambda: vd.Network(dense(), prepare=3), ("prepare wants a function",)),
     "prepared to no tensor": (lambda: explain(vd.Network(dense(), prepare=np.asarray)), ("prepare", "tensor")),
+    "prepared to two tensors": (
+        lambda: explain(vd.Network(dense(), prepare=lambda b: (b, b))), ("tuple", "single tensor"),
+    ),
+    "prepare fails": (
+        lambda: explain(vd.Network(dense(), prepare=lambda b: b.wrong)),
+        ("prepare failed with AttributeError", "ndarray of shape (1, 4)"),
+    ),
+    "prepare loses instances": (
+        lambda: explain(
+            vd.Network(dense(), prepare=lambda b: torch.as_tensor(b[:1])), vd.ExpectedGradients(X, n_draws=80)
+        ),
+        ("shape (1, 4)", "60 instances"),
+    ),
+    "prepare loses the batch": (
+        lambda: explain(vd.Network(dense(), prepare=lambda b: torch.as_tensor(b[0]))), ("shape (4,)", "one row"),
+    ),
     "answers": (lambda: vd.Network(dense(), answers="tanh"), ("softmax", "tanh")),
+    "answers of NumPy": (
+        lambda: vd.Network(dense(), answers=lambda y: y.numpy())(X[:3]), ("answers made ndarray", "(3, 2)"),
+    ),
+    "answers of a number": (
+        lambda: vd.Network(dense(), answers=lambda y: y.sum())(X[:3]), ("shape ()", "one row"),
+    ),
     "softmax of one": (
         lambda: vd.Network(dense(outputs=1), answers="softmax")(X[:2]),
         ("one output", 'answers="sigmoid"'),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from veridical.attribute.ask import described, n_rows
 from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats
 
@@ -70,10 +71,30 @@ class Network:
         torch = require("torch", extra="torch")
         if self.prepare is None:
             return self.own(batch)
-        made = self.prepare(batch)
+        made = self._prepared(batch)
         if not isinstance(made, torch.Tensor):
-            raise InputError(f"prepare must give a tensor, the module's input; it gave {type(made).__name__}")
+            raise InputError(
+                f"prepare must give a tensor, the module's input; it gave {type(made).__name__}: wrap a module of "
+                "several inputs in one that takes a single tensor"
+            )
+        if not made.dim() or len(made) != n_rows(batch):
+            raise InputError(
+                f"prepare gave a tensor of shape {tuple(made.shape)} for {n_rows(batch)} instances; it must give "
+                "one row per instance"
+            )
         return self.moved(made)
+
+    def _prepared(self, batch: Any) -> Any:
+        assert self.prepare is not None
+        try:
+            return self.prepare(batch)
+        except VeridicalError:
+            raise
+        except Exception as cause:
+            raise InputError(
+                f"prepare failed with {type(cause).__name__} on {described(batch)}: {cause}; it must turn a batch "
+                "of instances into the module's input"
+            ) from cause
 
     def moved(self, inputs: Any) -> Any:
         """A tensor of inputs on the module's device, and of its type unless they are whole numbers."""
@@ -124,7 +145,15 @@ class Network:
             if outputs.shape[1] == 1:
                 raise InputError('the network has one output, whose softmax is always 1: use answers="sigmoid"')
             return outputs.softmax(dim=1)
-        return self.answers(outputs) if callable(self.answers) else outputs
+        found = self.answers(outputs) if callable(self.answers) else outputs
+        shape = tuple(getattr(found, "shape", ()))
+        if not hasattr(found, "detach") or len(shape) not in (1, 2) or shape[0] != len(outputs):
+            what = f"a tensor of shape {shape}" if hasattr(found, "detach") else type(found).__name__
+            raise InputError(
+                f"answers made {what} of outputs of shape {tuple(outputs.shape)}; it must give a tensor with one "
+                "row, or one number, per input"
+            )
+        return found
 
     def own(self, batch: Any) -> Any:
         """Numbers as a tensor of the module's own type, on its device; token ids stay whole."""
