@@ -541,6 +541,10 @@ def test_rectifiers_of_every_kind() -> None:
                 "method in place": lambda x: x.relu_(),
                 "functional": nn.functional.relu,
                 "clamp": lambda x: x.clamp(min=0),
+                "clamp in place": lambda x: x.clamp_(min=0),
+                "clip": lambda x: torch.clip(x, 0),
+                "least in place": lambda x: x.clamp_min_(0),
+                "threshold": lambda x: nn.functional.threshold(x, 0, 0),
             }
             return known.get(self.kind, self.shared)(x)
 
@@ -548,9 +552,11 @@ def test_rectifiers_of_every_kind() -> None:
             hidden = self.rectify(self.first(x))
             return self.top(self.rectify(self.second(hidden) + hidden))
 
+    kinds = ("module", "in place", "function", "method", "method in place", "functional", "clamp")
+    kinds += ("clamp in place", "clip", "least in place", "threshold")
     for method in (vd.GuidedBackprop(), vd.DeconvNet()):
         wanted = None
-        for kind in ("module", "in place", "function", "method", "method in place", "functional", "clamp"):
+        for kind in kinds:
             module = seeded(lambda kind=kind: Net(kind).double())
             before = contracts.state_of(module)
             found = method.maps(vd.Network(module), torch.as_tensor(X[:8]), None, 0).values
@@ -561,6 +567,21 @@ def test_rectifiers_of_every_kind() -> None:
         assert np.abs(plain - wanted).max() > 1e-3
     six = nn.Sequential(nn.Linear(4, 6), nn.ReLU6(), nn.Linear(6, 1)).double().eval()
     assert vd.GuidedBackprop().maps(vd.Network(six), torch.as_tensor(X[:3]), None, 0).values.shape == (3, 4)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("method", [vd.GuidedBackprop(), vd.DeconvNet()], ids=["guided", "deconvolved"])
+def test_rectifiers_that_cannot_be_seen_are_not_passed_by_the_gradient(method: Any) -> None:
+    hidden = torch.jit.script(nn.Sequential(nn.Linear(4, 6), nn.ReLU()).double())
+    module = nn.Sequential(hidden, nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 1)).double().eval()
+    check(lambda: vd.explain(module, vd.Rows(X), X[0], method=method), vd.InputError, "cannot see", "scripted")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_networks_of_several_devices(name: str) -> None:
+    method = gradient_method(name, X)
+    alone, spread = (vd.explain(m, vd.Rows(X), X[0], method=method) for m in (dense(), nn.DataParallel(dense())))
+    assert bits(alone) == bits(spread)
 
 
 def test_a_module_that_changes_its_inputs_is_harmless() -> None:

@@ -394,6 +394,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "softmax": (lambda: nn.Sequential(nn.Linear(4, 4), nn.Softmax(1)), ("leave the last softmax out", "logits")),
     "not zero at zero": (lambda: nn.Sequential(nn.Linear(4, 4), nn.Hardtanh(1, 2)), ("not zero at zero",)),
     "a function of its own": (lambda: nn.Sequential(nn.Linear(4, 4), Own()), ("function of its own",)),
+    "scripted inside": (
+        lambda: nn.Sequential(torch.jit.script(nn.Linear(4, 2)), nn.ReLU()),
+        ("cannot see into", "scripted"),
+    ),
     "scripted": (lambda: torch.jit.script(nn.Linear(4, 2)), ("scripted",)),
     "input in place": (lambda: nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 2)), ("in place on the input",)),
     "training": (lambda: nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)).train(), (".eval()",)),

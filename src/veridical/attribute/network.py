@@ -194,6 +194,13 @@ def check_ready(module: Any) -> None:
             )
 
 
+def check_seen(module: Any, wanted_by: str) -> None:
+    """Refuse a module whose steps cannot be watched."""
+    torch = require("torch", extra="torch")
+    if any(isinstance(each, torch.jit.ScriptModule) for each in module.modules()):
+        raise InputError(f"{wanted_by} cannot see into a scripted module: pass the module it was made of")
+
+
 def _varies(torch: Any, part: Any) -> bool:
     """Whether a part in training mode drops numbers at random, or learns from what it is asked."""
     if isinstance(part, torch.nn.modules.dropout._DropoutNd):
