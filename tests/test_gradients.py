@@ -518,6 +518,16 @@ def test_baselines() -> None:
     assert row.intercept == pytest.approx(answer(dense(), X[1])[row.target])
     text = vd.explain(reading(), vd.Words(), TEXT, method=vd.IntegratedGradients("removed"))
     assert text.intercept != text.prediction
+    sparse, blank = csr_matrix(X), csr_matrix((1, 4))
+    zero = vd.explain(dense(), vd.Rows(sparse), sparse[0], method=vd.IntegratedGradients(0.0))
+    empty = vd.explain(dense(), vd.Rows(sparse), sparse[0], method=vd.IntegratedGradients(blank))
+    np.testing.assert_array_equal(empty.weights, zero.weights)
+    long = ["good bad", f"{TEXT} and more"]  # texts are prepared together, whatever they come in
+    a, *others = (
+        vd.explain(reading(), vd.Words(), TEXT, method=vd.ExpectedGradients(some, n_draws=4))
+        for some in (long, tuple(long), np.array(long), pd.Series(long))
+    )
+    assert all(bits(a) == bits(b) for b in others)
     for some in (X, FRAME, [*X], csr_matrix(X)):  # more than are drawn
         drawn = vd.explain(dense(), vd.Rows(FRAME), FRAME.iloc[0], method=vd.ExpectedGradients(some, n_draws=20))
         assert drawn.n_calls == 1 + 2 * 20
@@ -788,6 +798,42 @@ def test_the_error_names_the_methods_that_need_only_predict() -> None:
     others = [m.__name__ for name, m in METHODS.items() if name not in (*NAMES, "random_parts")]
     assert all(f"vd.{name}" in message for name in others)
     assert set(NAMES) == {name for name, m in METHODS.items() if issubclass(m, ByGradient)}
+
+
+class OneHot(nn.Module):
+    """Vectors of tokens without a parameter."""
+
+    def forward(self, ids: Any) -> Any:
+        return nn.functional.one_hot(ids, 64).double()
+
+
+class Hot(Reader):
+    def __init__(self) -> None:
+        super().__init__()
+        self.vectors, self.hidden = OneHot(), nn.Linear(64, 8)
+
+
+def test_an_embedding_needs_no_parameters() -> None:
+    module = seeded(Hot).double()
+    network = vd.Network(module, prepare=ids, embedding="vectors", spans=spans)
+    vectors = nn.functional.one_hot(ids([TEXT]), 64).double().requires_grad_()
+    module.top(torch.relu(module.hidden(vectors.mean(dim=1))))[:, 1].sum().backward()
+    found = vd.Gradient(False).maps(network, ids([TEXT]), 1).values
+    np.testing.assert_allclose(found, vectors.grad.sum(dim=-1).numpy())
+
+
+def test_an_embedding_gives_a_vector_a_token() -> None:
+    class Bag(Reader):
+        def __init__(self) -> None:
+            super().__init__()
+            self.vectors = nn.EmbeddingBag(64, 6)
+
+        def forward(self, ids: Any) -> Any:
+            return self.top(self.hidden(self.vectors(ids)))
+
+    network = vd.Network(seeded(Bag), prepare=ids, embedding="vectors", spans=spans)
+    said = ("'vectors'", "(1, 6)", "one vector a token")
+    check(lambda: vd.explain(network, vd.Words(), TEXT, method=vd.Gradient()), vd.InputError, *said)
 
 
 def test_an_embedding_that_is_used_twice_is_refused() -> None:

@@ -212,7 +212,7 @@ def _prepared(network: Network, batch: Any, references: Any) -> tuple[Any, Any]:
     """The module's inputs; texts are prepared together, so that they get the same length."""
     if references is None:
         return network.tensor(batch), None
-    if isinstance(batch, list) and isinstance(references, list):
+    if isinstance(batch, list):
         both = network.tensor([*batch, *references])
         return both[:1], both[1:]
     return network.tensor(batch), network.tensor(references)
