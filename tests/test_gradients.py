@@ -193,6 +193,15 @@ def test_maps_are_what_explanations_sum() -> None:
         assert several.values.flags.writeable is False
 
 
+def test_maps_take_what_explanations_take() -> None:
+    """Modules as they are, and seeds of every kind."""
+    wanted = vd.SmoothGrad(4).maps(vd.Network(dense()), X[:2], 1, 7).values
+    for seed in (np.int64(7), np.random.SeedSequence(7)):
+        found = vd.SmoothGrad(4).maps(dense(), FRAME[:2], torch.tensor([1, 1]), seed).values
+        np.testing.assert_array_equal(found, wanted)
+    vd.SmoothGrad(4).maps(dense(), X[:2], np.uint8(1), np.random.default_rng(7))
+
+
 def test_small_pieces_give_the_same_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     network = vd.Network(convolutional())
     whole = [method.maps(network, INPUTS, TARGETS, 1).values for method in (vd.Gradient(), vd.VarGrad(5))]
@@ -749,6 +758,12 @@ BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         lambda: vd.Gradient().maps(vd.Network(dense()), torch.as_tensor(X), 2, 0),
         ("from 0 to 1",),
     ),
+    "targets by name": (
+        lambda: vd.Gradient().maps(vd.Network(dense()), torch.as_tensor(X), "second", 0),
+        ("whole numbers", "second"),
+    ),
+    "maps of a function": (lambda: vd.Gradient().maps(len, X, 0), ("needs gradients", "vd.Lime")),
+    "maps of a seed": (lambda: vd.SmoothGrad().maps(dense(), X, 0, "seed"), ("rng must be",)),
     "too few targets": (
         lambda: vd.Gradient().maps(vd.Network(dense()), torch.as_tensor(X), [0, 1], 0),
         ("one an input (60)",),

@@ -10,6 +10,7 @@ import numpy as np
 
 from veridical.attribute.ask import Model, checked, resolve
 from veridical.attribute.evidence import TopK, top_probability, weigh
+from veridical.attribute.given import checked_model, seed_of
 from veridical.attribute.layout import layout_of
 from veridical.attribute.network import Network
 from veridical.attribute.question import Answer, Outputs, Question
@@ -89,17 +90,18 @@ class ByGradient:
             found += asked.explain(model, seed)
         return tuple(found)
 
-    def maps(self, network: Network, inputs: Any, targets: Any, seed: Seed | int = 0) -> Maps:
-        """Maps of a batch of the module's own inputs (n, …).
+    def maps(self, network: Any, inputs: Any, targets: Any, seed: Any = 0) -> Maps:
+        """Maps of a batch of the own inputs (n, …) of a module, or of the module of a ``Network``.
 
         ``targets`` are the outputs to explain: an index an input, one for all, a function of the output tensor, or
-        None for the predicted classes.
+        None for the predicted classes. What a method compares with are instances, which ``prepare`` makes inputs.
         """
         torch = require("torch", extra="torch")
+        network = _network_of(checked_model(network), type(self).__name__)
         if not len(inputs):
             raise InputError("there are no inputs to make maps of")
         own = network.moved(inputs) if isinstance(inputs, torch.Tensor) else network.own(inputs)
-        root = np.random.SeedSequence(seed) if isinstance(seed, int) else seed
+        root = seed if isinstance(seed, np.random.SeedSequence) else seed_of(seed)
         given = self.references(None, root)
         slopes = Slopes(network, own, reader(network, own, targets))
         if given is not None:

@@ -146,16 +146,19 @@ def reader(network: Network, inputs: Any, targets: Any) -> Read:
         with torch.no_grad():
             index = torch.cat([network.ask(inputs[piece]).argmax(dim=1) for piece in pieces(inputs, AT_ONCE)])
     else:
-        given = torch.as_tensor(targets if isinstance(targets, torch.Tensor) else np.asarray(targets))
-        index = given.to(inputs.device).expand(n) if given.ndim == 0 else given.to(inputs.device)
+        given = np.asarray(targets.cpu() if isinstance(targets, torch.Tensor) else targets)
+        if given.dtype.kind not in "iu":
+            raise InputError(f"targets are whole numbers, one for all inputs or one each, not {targets!r}")
+        each = np.full(n, given) if given.ndim == 0 else given
+        index = torch.tensor(each, dtype=torch.long, device=inputs.device)
 
     def read(outputs: Any, own: Any) -> Any:
         k = outputs.shape[1]
-        if index.shape != (n,) or index.is_floating_point() or int(index.min()) < 0 or int(index.max()) >= k:
+        if index.shape != (n,) or int(index.min()) < 0 or int(index.max()) >= k:
             raise InputError(
                 f"targets are outputs to explain, from 0 to {k - 1}, one for all or one an input ({n})"
             )
-        return outputs.gather(1, index[own][:, None].long())[:, 0]
+        return outputs.gather(1, index[own][:, None])[:, 0]
 
     return read
 
