@@ -667,6 +667,14 @@ BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "batch norm": (lambda: explain(training(nn.BatchNorm1d(4))), ("training mode", "BatchNorm1d (1)", ".eval()")),
     "dropout": (lambda: explain(training(nn.Dropout(0.5))), ("training mode", "Dropout", ".eval()")),
     "dropout, predict alone": (lambda: vd.explain(training(nn.Dropout()), ROWS, X[0]), (".eval()",)),
+    "dropout by a function": (
+        lambda: explain(Odd(lambda x: nn.functional.dropout(x, training=True)).train()),
+        ("training mode", "chance", ".eval()"),
+    ),
+    "dropout by a function, predict alone": (
+        lambda: vd.explain(Odd(lambda x: nn.functional.dropout(x, training=True)).train(), ROWS, X[0]),
+        ("chance", ".eval()"),
+    ),
     "statistics of a batch": (
         lambda: explain(training(nn.BatchNorm1d(4, track_running_stats=False)).eval()),
         ("BatchNorm1d (1)", "others of its batch"),

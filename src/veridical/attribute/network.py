@@ -117,7 +117,8 @@ class Network:
     def _run(self, inputs: Any) -> Any:
         check_ready(self.module)
         try:
-            return self.module(inputs.clone())  # it may change them in place
+            with _without_chance(self.module, inputs):
+                return self.module(inputs.clone())  # it may change them in place
         except VeridicalError:
             raise
         except Exception as cause:
@@ -192,6 +193,26 @@ def check_ready(module: Any) -> None:
                 f"the network is in training mode, in which {kind} {where} does not answer an input by itself "
                 "alone: call module.eval() first"
             )
+
+
+@contextmanager
+def _without_chance(module: Any, inputs: Any) -> Iterator[None]:
+    """Refuse that a module in training mode draws random numbers, as functions do that no module stands for."""
+    if not any(part.training for part in module.modules()):
+        yield
+        return
+    torch = require("torch", extra="torch")
+
+    def drawn() -> Any:
+        return torch.cuda.get_rng_state(inputs.device) if inputs.is_cuda else torch.get_rng_state()
+
+    before = drawn()
+    yield
+    if not torch.equal(drawn(), before):
+        raise InputError(
+            "the network is in training mode, in which it draws random numbers (for nn.functional.dropout, say), "
+            "so that its answers depend on chance: call module.eval() first"
+        )
 
 
 def check_seen(module: Any, wanted_by: str) -> None:
