@@ -466,6 +466,21 @@ def test_recurrent_networks_and_other_types_of_numbers() -> None:
     assert vd.explain(half, vd.Rows(X), X[0], method=vd.Gradient()).weights.any()
 
 
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_a_module_that_squeezes_its_answer(outputs: int) -> None:
+    class Squeezed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = dense(4, outputs)
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x).squeeze()
+
+    for method in (vd.Gradient(), vd.SmoothGrad(4), vd.LrpEpsilon()):
+        a, b = (vd.explain(m.eval(), vd.Rows(X), X[0], method=method) for m in (Squeezed(), dense(4, outputs)))
+        assert bits(a) == bits(b)
+
+
 def test_answers_are_for_others_and_gradients_of_logits() -> None:
     plain, soft = (vd.Network(convolutional(), answers=answers) for answers in (None, "softmax"))
     a, b = (vd.explain(n, vd.Grid(2, 2), TENSOR, method=vd.Gradient()) for n in (plain, soft))
@@ -814,6 +829,11 @@ BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
 def test_bad_input_says_what_to_do(name: str) -> None:
     call, said = BAD[name]
     check(call, vd.VeridicalError, *said)
+
+
+def test_a_target_that_fails_is_said_once() -> None:
+    message = check(lambda: explain(dense(), target=lambda y: y.max(dim=1)), vd.InputError, "AttributeError")
+    assert message.count("the target function failed") == 1
 
 
 def test_the_error_names_the_methods_that_need_only_predict() -> None:

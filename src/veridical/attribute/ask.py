@@ -192,6 +192,8 @@ def _by_function(target: Callable[[Floats], Any]) -> Callable[[Floats], Floats]:
     def read(outputs: Floats) -> Floats:
         try:
             values = np.asarray(target(outputs), dtype=np.float64)
+        except VeridicalError:
+            raise
         except Exception as cause:
             raise InputError(
                 f"the target function failed on outputs of shape {outputs.shape} with {type(cause).__name__}: "

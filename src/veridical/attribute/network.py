@@ -105,6 +105,8 @@ class Network:
     def ask(self, inputs: Any) -> Any:
         """The module's own outputs (n, k) to its own inputs, differentiable where gradients are on."""
         outputs = self._run(inputs)
+        if hasattr(outputs, "detach") and len(inputs) == 1 and outputs.dim() < 2:
+            outputs = outputs.reshape(1, -1)  # a module that squeezes its answer
         shape = tuple(getattr(outputs, "shape", ()))
         if not hasattr(outputs, "detach") or len(shape) not in (1, 2) or shape[0] != len(inputs):
             what = f"a tensor of shape {shape}" if hasattr(outputs, "detach") else type(outputs).__name__
