@@ -105,36 +105,38 @@ def ranked(cells: Sequence[Cell]) -> list[tuple[float, str, str]]:
     return sorted(found, reverse=True)
 
 
+def chosen(cells: Sequence[Cell]) -> tuple[str, str, list[Cell], list[Cell]] | None:
+    """The best method and score on the first seed, and its cells and those of the model on the other seeds."""
+    first = min((cell["seed"] for cell in cells), default=0)
+    order = ranked(where(cells, seed=first))
+    others = [cell for cell in cells if cell["seed"] != first] or list(cells)
+    base = where(others, method=MODEL)
+    if not order or not base:
+        return None
+    _, method, score = order[0]
+    own = where(others, method=method)
+    return (method, score, own, base) if own else None
+
+
 def best(cells: Sequence[Cell]) -> str:
     """The best explanation-based score of every set beside those without explanations, on the same seeds."""
     rows = []
     for name in distinct(cells, "set"):
         for model in distinct(where(cells, set=name), "model"):
-            some = where(cells, set=name, model=model)
-            order = ranked(some)
-            base = where(some, method=MODEL)
-            if not order or not base:
+            found = chosen(where(cells, set=name, model=model))
+            if found is None:
                 continue
-            _, method, score = order[0]
-            own = where(some, method=method)
-            rest = list(likenesses.by_method(some).values())
+            method, score, own, base = found
+            rest = list(likenesses.by_method(where(cells, set=name, model=model)).values())
             middle = np.median([mean(c, s) for c in rest for s in c[0]["scores"]])
-            chance = np.max([np.mean([c["nulls"][n][score]["precision"] for c in own]) for n in own[0]["nulls"]])
-            rows.append(
-                {
-                    "set": name,
-                    "model": model,
-                    "best of explanations": f"{method}: {score}",
-                    "precision": f"{mean(own, score):.2f}",
-                    "AUROC": f"{mean(own, score, 'auroc'):.2f}",
-                    "median of all": f"{middle:.2f}",
-                    "*its best null row*": f"{chance:.2f}",
-                    "training loss": _both(base, "training loss"),
-                    "out-of-fold loss": _both(base, "out-of-fold loss"),
-                }
-            )
-    said = "The best score of explanations was picked by looking: it is the most that any of them can do."
-    return f"{said}\n\n{table(rows)}"
+            nulls = [n for n in own[0]["nulls"] if n != "shuffled" or score == "unlike its class"]
+            chance = np.max([np.mean([c["nulls"][n][score]["precision"] for c in own]) for n in nulls])
+            row = {"set": name, "model": model, "best of explanations": f"{method}: {score}"}
+            row |= {"precision (AUROC)": _both(own, score), "median of all": f"{middle:.2f}"}
+            row |= {"*its best null row*": f"{chance:.2f}", "training loss": _both(base, "training loss")}
+            rows.append({**row, "out-of-fold loss": _both(base, "out-of-fold loss")})
+    said = "The best score of explanations was picked on the first seed; the numbers are those of the other seeds"
+    return f"{said} (the median is of all scores of all methods).\n\n{table(rows)}"
 
 
 def folded_scores(cells: Sequence[Cell]) -> list[str]:
@@ -159,14 +161,12 @@ def targets(maps: Sequence[Cell], scores: Sequence[Cell]) -> str:
     """What was asked: the best explanation-based score stated beside the training loss; and the paper's claim."""
     rows = []
     for name in distinct(scores, "set"):
-        some = where(scores, set=name, model="network")
-        order, base = ranked(some), where(some, method=MODEL)
-        if order and base:
-            _, method, score = order[0]
-            value, loss = mean(where(some, method=method), score), mean(base, "training loss")
+        picked = chosen(where(scores, set=name, model="network"))
+        if picked:
+            method, score, own, base = picked
             what = f"{name}: precision at 10 % of the best score of explanations"
-            found = f"{value:.2f} ({method}: {score}), training loss {loss:.2f}"
-            rows.append(target(what, "stated beside training loss", found, True))
+            said = f"{mean(own, score):.2f} ({method}: {score}), training loss {mean(base, 'training loss'):.2f}"
+            rows.append(target(what, "stated beside training loss", said, True))
     for name in distinct(maps, "set"):
         values = [
             likenesses.pooled([c["predicted"] for c in some], "observed", "ssim_signed")[0]

@@ -11,7 +11,7 @@ import numpy as np
 from cells import Cell
 from sections import likenesses
 from sections.likenesses import MEASURES
-from sections.markdown import table, target
+from sections.markdown import count, table, target
 from summary import distinct, where
 
 NETWORKS = {"lite0": "EfficientNet-Lite0", "untrained": "a network that was never trained"}
@@ -35,7 +35,12 @@ def tables(cells: Sequence[Cell]) -> str:
                 pieces.append(f"{MEASURES[measure]} with the first map:\n\n{steps(some, measure)}")
             for measure in ("rank_abs", "ssim_signed"):
                 pieces.append(likenesses.folded(f"{MEASURES[measure]}", steps(some, measure)))
-            pieces.append(likenesses.folded("calibrated: 0 as another picture's map, 1 as itself", scaled(some)))
+            pieces.append(
+                likenesses.folded(
+                    "calibrated, rank correlation, signed: 0 as a map that knows nothing, 1 as itself",
+                    scaled(some),
+                )
+            )
     if known(good):
         said = "the untrained network again, beside what other code first found (± over networks)"
         pieces.append(likenesses.folded(said, table(known(good))))
@@ -44,7 +49,7 @@ def tables(cells: Sequence[Cell]) -> str:
 
 
 def told(cells: Sequence[Cell]) -> str:
-    return f"{cells[0]['n']} pictures, {len({cell['seed'] for cell in cells})} seeds"
+    return f"{cells[0]['n']} pictures, {count(len({cell['seed'] for cell in cells}), 'seed')}"
 
 
 def stages(cells: Sequence[Cell]) -> list[str]:
