@@ -520,6 +520,41 @@ def test_the_map_has_the_layout_of_the_instance() -> None:
     assert why.map.shape == (20, 2)
 
 
+def test_columns_that_prepare_moves_are_pointed_out() -> None:
+    """As a ColumnTransformer does, which puts numbers before categories; any two columns are told apart."""
+    mixed = FRAME.assign(city=RNG.choice(["a", "b", "c"], len(X)))[["age", "city", "dose", "mass"]]
+
+    def prepared(table: Any, order: list[str]) -> Any:
+        codes = table.assign(city=table["city"].map({"a": 0.0, "b": 1.0, "c": 2.0}))
+        return torch.as_tensor(codes[order].to_numpy(dtype=float))
+
+    def explained(order: list[str]) -> Any:
+        network = vd.Network(line(SLOPES), prepare=lambda table: prepared(table, order))
+        return vd.explain(network, vd.Rows(mixed), mixed.iloc[0], method=vd.Gradient(False))
+
+    assert not explained([*mixed]).notes
+    assert "number 1 of the network's input" in explained(["age", "dose", "mass", "city"]).notes[0]
+    for i, j in ((0, 1), (1, 6), (4, 5), (3, 7)):
+        order = np.arange(8)
+        order[[i, j]] = j, i
+        wide, rows = RNG.normal(size=(40, 8)), line(RNG.normal(size=8))
+        for table in (wide, csr_matrix(wide)):
+            for way in (order, np.arange(8)):
+                network = vd.Network(rows, prepare=lambda b, way=way: torch.as_tensor(dense_of(b)[:, way] / 3))
+                notes = vd.explain(network, vd.Rows(table), table[0], method=vd.Gradient()).notes
+                assert ["prepare moves them" in note for note in notes] == [True] * (way is order)
+
+
+def dense_of(table: Any) -> Any:
+    return table.toarray() if hasattr(table, "toarray") else np.asarray(table)
+
+
+def test_columns_that_prepare_mixes_are_not_moved() -> None:
+    """Rows of length 1, say: every column changes with the others, and with itself."""
+    network = vd.Network(dense(), prepare=lambda b: torch.nn.functional.normalize(torch.as_tensor(b)))
+    assert not vd.explain(network, vd.Rows(X), X[0], method=vd.Gradient()).notes
+
+
 def test_a_token_is_shared_by_its_characters() -> None:
     network, base = reading(), vd.IntegratedGradients("a")
     why = vd.explain(network, vd.Words(), TEXT, method=vd.InputXGradient(), target=0)

@@ -11,7 +11,7 @@ import numpy as np
 from veridical.attribute.ask import Model, checked, resolve
 from veridical.attribute.evidence import TopK, top_probability, weigh
 from veridical.attribute.given import checked_model, seed_of
-from veridical.attribute.layout import layout_of
+from veridical.attribute.layout import column_notes, layout_of
 from veridical.attribute.network import Network
 from veridical.attribute.question import Answer, Outputs, Question
 from veridical.attribute.removal import removable
@@ -84,9 +84,10 @@ class ByGradient:
             )
         batch = _only(parts.keeping(np.ones((1, len(parts.names)), bool), seed))
         inputs, references = _prepared(network, batch, self.references(parts, seed))
+        notes = column_notes(network, representation, inputs, seed)
         found: list[Explanation] = []
         for wanted in targets:
-            asked = Asked(self, network, inputs, references, representation, batch, wanted)
+            asked = Asked(self, network, inputs, references, representation, batch, wanted, notes)
             found += asked.explain(model, seed)
         return tuple(found)
 
@@ -153,6 +154,7 @@ class Asked:
     representation: Any  # which is Placed
     batch: Any  # the instance
     wanted: Any
+    notes: tuple[str, ...] = ()
 
     def explain(self, model: Model, seed: Seed) -> tuple[Explanation, ...]:
         """The explanation, by the record that every method makes."""
@@ -177,7 +179,7 @@ class Asked:
         draws = None if found.draws is None else layout(found.draws[0])
         sums = None if draws is None else np.stack([self.representation.gather(d) for d in draws]) / asked.unit
         intercept = own - float(weights.sum())
-        notes = self.method.cautions + _probability_notes(self.network, outputs)
+        notes = self.notes + self.method.cautions + _probability_notes(self.network, outputs)
         if found.reference is not None:
             intercept = float(found.reference[0]) / asked.unit
             sums_to = float(weights.sum()) * asked.unit, float(found.values.sum())
