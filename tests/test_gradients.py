@@ -383,6 +383,15 @@ def test_a_constant_network_has_no_evidence() -> None:
             assert not why.verdict.passed
 
 
+def test_rounding_is_no_variance() -> None:
+    """Nothing varies where the network is linear, as far as its noise reaches."""
+    for module in (line([0.1, -0.7, 0.3, 1e-3], 2.0), line([0.1, -0.7, 0.3, 1e-3]).float()):
+        why = vd.explain(module, vd.Rows(X), X[0], method=vd.VarGrad())
+        assert not why.weights.any()
+        assert why.verdict.sentence.startswith("No evidence")
+    assert vd.VarGrad(noise=5.0).maps(dense(), X[:1], 0).values.any()
+
+
 # Captum --------------------------------------------------------------------------------------------------------
 
 
