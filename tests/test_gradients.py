@@ -820,6 +820,14 @@ BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         ),
         ("where they lie",),
     ),
+    "weights of another picture": (lambda: vd.Grid(2, 2)(PICTURE).paint(np.ones(6)), ("4 parts", "(6,)")),
+    "weights of another text": (lambda: vd.Words()("a good film").paint(np.ones(2)), ("3 parts", "(2,)")),
+    "weights of another row": (lambda: ROWS(X[0]).paint(np.ones(3)), ("4 parts", "(3,)")),
+    "weights of another sparse row": (
+        lambda: vd.Rows(csr_matrix(X))(csr_matrix(X)[0]).paint(np.ones(5)), ("4 parts", "(5,)"),
+    ),
+    "a map that is none": (lambda: vd.Grid(2, 2)(PICTURE).gather("map"), ("a map", "str")),
+    "a map of NaN": (lambda: vd.Grid(2, 2)(PICTURE).gather(np.full((12, 12), np.nan)), ("a map", "NaN")),
     "target out of range": (lambda: explain(dense(), target=7), ("unknown target 7",)),
     "targets out of range": (
         lambda: vd.Gradient().maps(vd.Network(dense()), torch.as_tensor(X), 2, 0),
