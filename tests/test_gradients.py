@@ -193,6 +193,15 @@ def test_maps_are_what_explanations_sum() -> None:
         assert several.values.flags.writeable is False
 
 
+def test_maps_take_what_explanations_take() -> None:
+    """Modules as they are, and seeds of every kind."""
+    wanted = vd.SmoothGrad(4).maps(vd.Network(dense()), X[:2], 1, 7).values
+    for seed in (np.int64(7), np.random.SeedSequence(7)):
+        found = vd.SmoothGrad(4).maps(dense(), FRAME[:2], torch.tensor([1, 1]), seed).values
+        np.testing.assert_array_equal(found, wanted)
+    vd.SmoothGrad(4).maps(dense(), X[:2], np.uint8(1), np.random.default_rng(7))
+
+
 def test_small_pieces_give_the_same_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     network = vd.Network(convolutional())
     whole = [method.maps(network, INPUTS, TARGETS, 1).values for method in (vd.Gradient(), vd.VarGrad(5))]
@@ -374,6 +383,15 @@ def test_a_constant_network_has_no_evidence() -> None:
             assert not why.verdict.passed
 
 
+def test_rounding_is_no_variance() -> None:
+    """Nothing varies where the network is linear, as far as its noise reaches."""
+    for module in (line([0.1, -0.7, 0.3, 1e-3], 2.0), line([0.1, -0.7, 0.3, 1e-3]).float()):
+        why = vd.explain(module, vd.Rows(X), X[0], method=vd.VarGrad())
+        assert not why.weights.any()
+        assert why.verdict.sentence.startswith("No evidence")
+    assert vd.VarGrad(noise=5.0).maps(dense(), X[:1], 0).values.any()
+
+
 # Captum --------------------------------------------------------------------------------------------------------
 
 
@@ -457,6 +475,21 @@ def test_recurrent_networks_and_other_types_of_numbers() -> None:
     assert vd.explain(half, vd.Rows(X), X[0], method=vd.Gradient()).weights.any()
 
 
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_a_module_that_squeezes_its_answer(outputs: int) -> None:
+    class Squeezed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = dense(4, outputs)
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x).squeeze()
+
+    for method in (vd.Gradient(), vd.SmoothGrad(4), vd.LrpEpsilon()):
+        a, b = (vd.explain(m.eval(), vd.Rows(X), X[0], method=method) for m in (Squeezed(), dense(4, outputs)))
+        assert bits(a) == bits(b)
+
+
 def test_answers_are_for_others_and_gradients_of_logits() -> None:
     plain, soft = (vd.Network(convolutional(), answers=answers) for answers in (None, "softmax"))
     a, b = (vd.explain(n, vd.Grid(2, 2), TENSOR, method=vd.Gradient()) for n in (plain, soft))
@@ -496,6 +529,41 @@ def test_the_map_has_the_layout_of_the_instance() -> None:
     assert why.map.shape == (20, 2)
 
 
+def test_columns_that_prepare_moves_are_pointed_out() -> None:
+    """As a ColumnTransformer does, which puts numbers before categories; any two columns are told apart."""
+    mixed = FRAME.assign(city=RNG.choice(["a", "b", "c"], len(X)))[["age", "city", "dose", "mass"]]
+
+    def prepared(table: Any, order: list[str]) -> Any:
+        codes = table.assign(city=table["city"].map({"a": 0.0, "b": 1.0, "c": 2.0}))
+        return torch.as_tensor(codes[order].to_numpy(dtype=float))
+
+    def explained(order: list[str]) -> Any:
+        network = vd.Network(line(SLOPES), prepare=lambda table: prepared(table, order))
+        return vd.explain(network, vd.Rows(mixed), mixed.iloc[0], method=vd.Gradient(False))
+
+    assert not explained([*mixed]).notes
+    assert "number 1 of the network's input" in explained(["age", "dose", "mass", "city"]).notes[0]
+    for i, j in ((0, 1), (1, 6), (4, 5), (3, 7)):
+        order = np.arange(8)
+        order[[i, j]] = j, i
+        wide, rows = RNG.normal(size=(40, 8)), line(RNG.normal(size=8))
+        for table in (wide, csr_matrix(wide)):
+            for way in (order, np.arange(8)):
+                network = vd.Network(rows, prepare=lambda b, way=way: torch.as_tensor(dense_of(b)[:, way] / 3))
+                notes = vd.explain(network, vd.Rows(table), table[0], method=vd.Gradient()).notes
+                assert ["prepare moves them" in note for note in notes] == [True] * (way is order)
+
+
+def dense_of(table: Any) -> Any:
+    return table.toarray() if hasattr(table, "toarray") else np.asarray(table)
+
+
+def test_columns_that_prepare_mixes_are_not_moved() -> None:
+    """Rows of length 1, say: every column changes with the others, and with itself."""
+    network = vd.Network(dense(), prepare=lambda b: torch.nn.functional.normalize(torch.as_tensor(b)))
+    assert not vd.explain(network, vd.Rows(X), X[0], method=vd.Gradient()).notes
+
+
 def test_a_token_is_shared_by_its_characters() -> None:
     network, base = reading(), vd.IntegratedGradients("a")
     why = vd.explain(network, vd.Words(), TEXT, method=vd.InputXGradient(), target=0)
@@ -518,6 +586,16 @@ def test_baselines() -> None:
     assert row.intercept == pytest.approx(answer(dense(), X[1])[row.target])
     text = vd.explain(reading(), vd.Words(), TEXT, method=vd.IntegratedGradients("removed"))
     assert text.intercept != text.prediction
+    sparse, blank = csr_matrix(X), csr_matrix((1, 4))
+    zero = vd.explain(dense(), vd.Rows(sparse), sparse[0], method=vd.IntegratedGradients(0.0))
+    empty = vd.explain(dense(), vd.Rows(sparse), sparse[0], method=vd.IntegratedGradients(blank))
+    np.testing.assert_array_equal(empty.weights, zero.weights)
+    long = ["good bad", f"{TEXT} and more"]  # texts are prepared together, whatever they come in
+    a, *others = (
+        vd.explain(reading(), vd.Words(), TEXT, method=vd.ExpectedGradients(some, n_draws=4))
+        for some in (long, tuple(long), np.array(long), pd.Series(long))
+    )
+    assert all(bits(a) == bits(b) for b in others)
     for some in (X, FRAME, [*X], csr_matrix(X)):  # more than are drawn
         drawn = vd.explain(dense(), vd.Rows(FRAME), FRAME.iloc[0], method=vd.ExpectedGradients(some, n_draws=20))
         assert drawn.n_calls == 1 + 2 * 20
@@ -541,6 +619,10 @@ def test_rectifiers_of_every_kind() -> None:
                 "method in place": lambda x: x.relu_(),
                 "functional": nn.functional.relu,
                 "clamp": lambda x: x.clamp(min=0),
+                "clamp in place": lambda x: x.clamp_(min=0),
+                "clip": lambda x: torch.clip(x, 0),
+                "least in place": lambda x: x.clamp_min_(0),
+                "threshold": lambda x: nn.functional.threshold(x, 0, 0),
             }
             return known.get(self.kind, self.shared)(x)
 
@@ -548,9 +630,11 @@ def test_rectifiers_of_every_kind() -> None:
             hidden = self.rectify(self.first(x))
             return self.top(self.rectify(self.second(hidden) + hidden))
 
+    kinds = ("module", "in place", "function", "method", "method in place", "functional", "clamp")
+    kinds += ("clamp in place", "clip", "least in place", "threshold")
     for method in (vd.GuidedBackprop(), vd.DeconvNet()):
         wanted = None
-        for kind in ("module", "in place", "function", "method", "method in place", "functional", "clamp"):
+        for kind in kinds:
             module = seeded(lambda kind=kind: Net(kind).double())
             before = contracts.state_of(module)
             found = method.maps(vd.Network(module), torch.as_tensor(X[:8]), None, 0).values
@@ -561,6 +645,21 @@ def test_rectifiers_of_every_kind() -> None:
         assert np.abs(plain - wanted).max() > 1e-3
     six = nn.Sequential(nn.Linear(4, 6), nn.ReLU6(), nn.Linear(6, 1)).double().eval()
     assert vd.GuidedBackprop().maps(vd.Network(six), torch.as_tensor(X[:3]), None, 0).values.shape == (3, 4)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("method", [vd.GuidedBackprop(), vd.DeconvNet()], ids=["guided", "deconvolved"])
+def test_rectifiers_that_cannot_be_seen_are_not_passed_by_the_gradient(method: Any) -> None:
+    hidden = torch.jit.script(nn.Sequential(nn.Linear(4, 6), nn.ReLU()).double())
+    module = nn.Sequential(hidden, nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 1)).double().eval()
+    check(lambda: vd.explain(module, vd.Rows(X), X[0], method=method), vd.InputError, "cannot see", "scripted")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_networks_of_several_devices(name: str) -> None:
+    method = gradient_method(name, X)
+    alone, spread = (vd.explain(m, vd.Rows(X), X[0], method=method) for m in (dense(), nn.DataParallel(dense())))
+    assert bits(alone) == bits(spread)
 
 
 def test_a_module_that_changes_its_inputs_is_harmless() -> None:
@@ -627,6 +726,14 @@ BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "batch norm": (lambda: explain(training(nn.BatchNorm1d(4))), ("training mode", "BatchNorm1d (1)", ".eval()")),
     "dropout": (lambda: explain(training(nn.Dropout(0.5))), ("training mode", "Dropout", ".eval()")),
     "dropout, predict alone": (lambda: vd.explain(training(nn.Dropout()), ROWS, X[0]), (".eval()",)),
+    "dropout by a function": (
+        lambda: explain(Odd(lambda x: nn.functional.dropout(x, training=True)).train()),
+        ("training mode", "chance", ".eval()"),
+    ),
+    "dropout by a function, predict alone": (
+        lambda: vd.explain(Odd(lambda x: nn.functional.dropout(x, training=True)).train(), ROWS, X[0]),
+        ("chance", ".eval()"),
+    ),
     "statistics of a batch": (
         lambda: explain(training(nn.BatchNorm1d(4, track_running_stats=False)).eval()),
         ("BatchNorm1d (1)", "others of its batch"),
@@ -645,7 +752,29 @@ BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "not a module": (lambda: vd.Network(len), ("torch.nn.Module",)),
     "prepare": (lambda: vd.Network(dense(), prepare=3), ("prepare wants a function",)),
     "prepared to no tensor": (lambda: explain(vd.Network(dense(), prepare=np.asarray)), ("prepare", "tensor")),
+    "prepared to two tensors": (
+        lambda: explain(vd.Network(dense(), prepare=lambda b: (b, b))), ("tuple", "single tensor"),
+    ),
+    "prepare fails": (
+        lambda: explain(vd.Network(dense(), prepare=lambda b: b.wrong)),
+        ("prepare failed with AttributeError", "ndarray of shape (1, 4)"),
+    ),
+    "prepare loses instances": (
+        lambda: explain(
+            vd.Network(dense(), prepare=lambda b: torch.as_tensor(b[:1])), vd.ExpectedGradients(X, n_draws=80)
+        ),
+        ("shape (1, 4)", "60 instances"),
+    ),
+    "prepare loses the batch": (
+        lambda: explain(vd.Network(dense(), prepare=lambda b: torch.as_tensor(b[0]))), ("shape (4,)", "one row"),
+    ),
     "answers": (lambda: vd.Network(dense(), answers="tanh"), ("softmax", "tanh")),
+    "answers of NumPy": (
+        lambda: vd.Network(dense(), answers=lambda y: y.numpy())(X[:3]), ("answers made ndarray", "(3, 2)"),
+    ),
+    "answers of a number": (
+        lambda: vd.Network(dense(), answers=lambda y: y.sum())(X[:3]), ("shape ()", "one row"),
+    ),
     "softmax of one": (
         lambda: vd.Network(dense(outputs=1), answers="softmax")(X[:2]),
         ("one output", 'answers="sigmoid"'),
@@ -691,11 +820,25 @@ BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         ),
         ("where they lie",),
     ),
+    "weights of another picture": (lambda: vd.Grid(2, 2)(PICTURE).paint(np.ones(6)), ("4 parts", "(6,)")),
+    "weights of another text": (lambda: vd.Words()("a good film").paint(np.ones(2)), ("3 parts", "(2,)")),
+    "weights of another row": (lambda: ROWS(X[0]).paint(np.ones(3)), ("4 parts", "(3,)")),
+    "weights of another sparse row": (
+        lambda: vd.Rows(csr_matrix(X))(csr_matrix(X)[0]).paint(np.ones(5)), ("4 parts", "(5,)"),
+    ),
+    "a map that is none": (lambda: vd.Grid(2, 2)(PICTURE).gather("map"), ("a map", "str")),
+    "a map of NaN": (lambda: vd.Grid(2, 2)(PICTURE).gather(np.full((12, 12), np.nan)), ("a map", "NaN")),
     "target out of range": (lambda: explain(dense(), target=7), ("unknown target 7",)),
     "targets out of range": (
         lambda: vd.Gradient().maps(vd.Network(dense()), torch.as_tensor(X), 2, 0),
         ("from 0 to 1",),
     ),
+    "targets by name": (
+        lambda: vd.Gradient().maps(vd.Network(dense()), torch.as_tensor(X), "second", 0),
+        ("whole numbers", "second"),
+    ),
+    "maps of a function": (lambda: vd.Gradient().maps(len, X, 0), ("needs gradients", "vd.Lime")),
+    "maps of a seed": (lambda: vd.SmoothGrad().maps(dense(), X, 0, "seed"), ("rng must be",)),
     "too few targets": (
         lambda: vd.Gradient().maps(vd.Network(dense()), torch.as_tensor(X), [0, 1], 0),
         ("one an input (60)",),
@@ -740,11 +883,52 @@ def test_bad_input_says_what_to_do(name: str) -> None:
     check(call, vd.VeridicalError, *said)
 
 
+def test_a_target_that_fails_is_said_once() -> None:
+    message = check(lambda: explain(dense(), target=lambda y: y.max(dim=1)), vd.InputError, "AttributeError")
+    assert message.count("the target function failed") == 1
+
+
 def test_the_error_names_the_methods_that_need_only_predict() -> None:
     message = check(lambda: explain(len), vd.InputError)
     others = [m.__name__ for name, m in METHODS.items() if name not in (*NAMES, "random_parts")]
     assert all(f"vd.{name}" in message for name in others)
     assert set(NAMES) == {name for name, m in METHODS.items() if issubclass(m, ByGradient)}
+
+
+class OneHot(nn.Module):
+    """Vectors of tokens without a parameter."""
+
+    def forward(self, ids: Any) -> Any:
+        return nn.functional.one_hot(ids, 64).double()
+
+
+class Hot(Reader):
+    def __init__(self) -> None:
+        super().__init__()
+        self.vectors, self.hidden = OneHot(), nn.Linear(64, 8)
+
+
+def test_an_embedding_needs_no_parameters() -> None:
+    module = seeded(Hot).double()
+    network = vd.Network(module, prepare=ids, embedding="vectors", spans=spans)
+    vectors = nn.functional.one_hot(ids([TEXT]), 64).double().requires_grad_()
+    module.top(torch.relu(module.hidden(vectors.mean(dim=1))))[:, 1].sum().backward()
+    found = vd.Gradient(False).maps(network, ids([TEXT]), 1).values
+    np.testing.assert_allclose(found, vectors.grad.sum(dim=-1).numpy())
+
+
+def test_an_embedding_gives_a_vector_a_token() -> None:
+    class Bag(Reader):
+        def __init__(self) -> None:
+            super().__init__()
+            self.vectors = nn.EmbeddingBag(64, 6)
+
+        def forward(self, ids: Any) -> Any:
+            return self.top(self.hidden(self.vectors(ids)))
+
+    network = vd.Network(seeded(Bag), prepare=ids, embedding="vectors", spans=spans)
+    said = ("'vectors'", "(1, 6)", "one vector a token")
+    check(lambda: vd.explain(network, vd.Words(), TEXT, method=vd.Gradient()), vd.InputError, *said)
 
 
 def test_an_embedding_that_is_used_twice_is_refused() -> None:

@@ -172,6 +172,34 @@ def test_patterns_are_learned_once_and_again_when_weights_change() -> None:
     assert np.abs(first - second).max() > 0.1
 
 
+def test_patterns_are_of_inputs_as_they_are_prepared() -> None:
+    """Not of those that another network made of the same data for the same module."""
+    inner, data = signal()
+    module = Counted(inner)
+    one, other = (vd.Network(module, prepare=lambda b, s=s: torch.as_tensor(b * [1.0, s])) for s in (1.0, -1.0))
+    first = vd.PatternNet(data).maps(one, data[:2], 0).values
+    second = vd.PatternNet(data).maps(other, data[:2], 0).values
+    assert np.abs(first - second).max() > 0.1
+    once = module.rows
+    for network in (one, other, one):
+        vd.PatternAttribution(data).maps(network, data[:2], 0)
+    assert module.rows < once + 20  # either way is remembered
+    np.testing.assert_array_equal(vd.PatternNet(data).maps(one, data[:2], 0).values, first)
+
+
+def test_a_way_of_preparing_that_holds_the_network_keeps_nothing() -> None:
+    gc.collect()
+    before, (inner, data) = len(kept._LEARNED), signal()
+
+    def use(module: Any) -> None:
+        network = vd.Network(module, prepare=lambda b: torch.as_tensor(b + 0 * module.rows))
+        vd.PatternNet(data).maps(network, data[:2], 0)
+
+    use(Counted(inner))
+    gc.collect()
+    assert len(kept._LEARNED) == before
+
+
 def test_nothing_is_kept_of_a_network_that_is_gone() -> None:
     net, data = signal()
     gc.collect()

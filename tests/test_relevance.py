@@ -329,6 +329,45 @@ class Tokens(nn.Module):
         return self.out(self.emb(ids).mean(dim=1))
 
 
+@pytest.mark.parametrize("method", LRP, ids=["epsilon", "preset"])
+@pytest.mark.parametrize("how", ["chunk", "split", "narrow", "select", "unbind"])
+def test_a_first_layer_is_one_however_it_gets_its_piece_of_the_input(method: Any, how: str) -> None:
+    class Pieces(nn.Module):
+        def __init__(self, how: str) -> None:
+            super().__init__()
+            self.one, self.two, self.top = nn.Conv2d(1, 3, 3), nn.Conv2d(1, 3, 3), nn.Linear(6 * 64, 2)
+            self.how = how
+
+        def forward(self, x: Any) -> Any:
+            a, b = {
+                "index": lambda: (x[:, :1], x[:, 1:]),
+                "chunk": lambda: x.chunk(2, 1),
+                "split": lambda: x.split(1, dim=1),
+                "narrow": lambda: (x.narrow(1, 0, 1), torch.narrow(x, 1, 1, 1)),
+                "select": lambda: (x.select(1, 0)[:, None], x.select(1, 1)[:, None]),
+                "unbind": lambda: [each[:, None] for each in x.unbind(1)],
+            }[self.how]()
+            below = torch.cat([torch.relu(self.one(a)), torch.relu(self.two(b))], dim=1)
+            return self.top(nn.functional.adaptive_avg_pool2d(below, 8).flatten(1))
+
+    def of(how: str) -> Any:
+        torch.manual_seed(0)
+        return maps(method, Pieces(how).double().eval(), PICTURES, 0).values
+
+    found = of(how)
+    np.testing.assert_allclose(found, of("index"), atol=1e-12)
+    assert np.abs(found).max() > 1e-4
+
+
+@pytest.mark.parametrize("mode", ["zeros", "reflect", "replicate", "circular"])
+def test_flat_whatever_lies_around_the_picture(mode: str) -> None:
+    """What a first layer sees gets the same relevance in all channels, by its own padding or by one before it."""
+    layers = (nn.Conv2d(2, 3, 3, padding=1, padding_mode=mode), nn.ReLU(), nn.Flatten(), nn.Linear(300, 2))
+    found = maps(vd.LrpPresetAFlat(), nn.Sequential(*layers).double().eval(), PICTURES, 0).values
+    np.testing.assert_allclose(found[:, 0], found[:, 1], atol=1e-12)
+    assert np.abs(found).max() > 1e-6
+
+
 def test_tokens_share_the_output() -> None:
     """Each has what its own vector adds to the mean."""
     module = Tokens().double()
@@ -417,6 +456,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "softmax": (lambda: nn.Sequential(nn.Linear(4, 4), nn.Softmax(1)), ("leave the last softmax out", "logits")),
     "not zero at zero": (lambda: nn.Sequential(nn.Linear(4, 4), nn.Hardtanh(1, 2)), ("not zero at zero",)),
     "a function of its own": (lambda: nn.Sequential(nn.Linear(4, 4), Own()), ("function of its own",)),
+    "scripted inside": (
+        lambda: nn.Sequential(torch.jit.script(nn.Linear(4, 2)), nn.ReLU()),
+        ("cannot see into", "scripted"),
+    ),
     "scripted": (lambda: torch.jit.script(nn.Linear(4, 2)), ("scripted",)),
     "input in place": (lambda: nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 2)), ("in place on the input",)),
     "training": (lambda: nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)).train(), (".eval()",)),

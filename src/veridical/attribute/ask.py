@@ -62,12 +62,12 @@ class Model:
         except Exception as cause:
             raise ModelError(
                 f"predict raised {type(cause).__name__} on rows {first} to {first + n - 1}: {cause} "
-                f"(it was given {_described(inputs)})"
+                f"(it was given {described(inputs)})"
             ) from cause
         return checked(answer, n, first)
 
 
-def _described(inputs: Any) -> str:
+def described(inputs: Any) -> str:
     """A batch of inputs, in a few words."""
     if isinstance(inputs, list) and inputs:
         return f"a list of {len(inputs)} {type(inputs[0]).__name__}"
@@ -192,6 +192,8 @@ def _by_function(target: Callable[[Floats], Any]) -> Callable[[Floats], Floats]:
     def read(outputs: Floats) -> Floats:
         try:
             values = np.asarray(target(outputs), dtype=np.float64)
+        except VeridicalError:
+            raise
         except Exception as cause:
             raise InputError(
                 f"the target function failed on outputs of shape {outputs.shape} with {type(cause).__name__}: "

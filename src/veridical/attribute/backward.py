@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 from weakref import ref
 
+from veridical.attribute.network import check_seen
 from veridical.attribute.slopes import Slopes
 from veridical.attribute.steps import (
     ACTIVATIONS,
@@ -80,8 +81,11 @@ class Walk:
     """One pass of a batch through a module, by whose outputs' gradient the rules go back."""
 
     def __init__(self, module: Any, rules: Rules) -> None:
+        torch = require("torch", extra="torch")
         self.layers: list[Layer] = []  # in the order of their calls
         self.gated: set[int] = set()  # those whose outputs a ReLU sees
+        while isinstance(module, torch.nn.DataParallel):  # which spreads a batch over devices, and no more
+            module = module.module
         self._module, self._rules = module, rules
         self._fixed = {name: p.detach() for name, p in module.named_parameters()}
         both = [*self._fixed.items(), *module.named_parameters()]
@@ -95,10 +99,7 @@ class Walk:
     def __call__(self, inputs: Any) -> Any:
         """The module's outputs to inputs that have a gradient, or to tokens whose vectors are leaves with one."""
         torch = require("torch", extra="torch")
-        if any(isinstance(each, torch.jit.ScriptModule) for each in self._module.modules()):
-            raise InputError(
-                f"{self._rules.name} cannot see into a scripted module: pass the module it was made of"
-            )
+        check_seen(self._module, self._rules.name)
         self._raw[id(inputs)] = inputs
         try:
             with _ALONE, torch.enable_grad(), _watch(self._watched):

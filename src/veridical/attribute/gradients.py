@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from veridical.attribute.maps import ByGradient, Drawn
+from veridical.attribute.question import ROUNDING
 from veridical.attribute.slopes import Slopes
 from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import generator
-from veridical.records import Floats, Ints, Seed
+from veridical.records import Bools, Floats, Ints, Seed
 from veridical.represent.masked import checked_flag
 
 
@@ -113,6 +114,14 @@ class VarGrad(SmoothGrad):
     """The variance of the gradient over noisy copies of the input (Adebayo et al. 2018): never negative."""
 
     def combined(self, slopes: Floats) -> Drawn:
-        """The variance, and what each draw adds to it, to first order."""
+        """The variance, and what each draw adds to it, to first order; none where draws differ by rounding."""
         squares = (slopes - slopes.mean(axis=1, keepdims=True)) ** 2
+        squares *= ~_same(slopes)[:, None]
         return Drawn(squares.mean(axis=1), squares)
+
+
+def _same(slopes: Floats) -> Bools:
+    """Where gradients (r, m, …) are the same for all m, but for rounding in the precision they seem to have."""
+    single = bool((slopes == slopes.astype(np.float32)).all())
+    unit = float(np.finfo(np.float32 if single else np.float64).eps)
+    return np.asarray(np.ptp(slopes, axis=1) <= ROUNDING * unit * np.abs(slopes).max(axis=1))

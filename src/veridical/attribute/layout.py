@@ -9,7 +9,8 @@ import numpy as np
 
 from veridical.attribute.network import Network
 from veridical.errors import InputError, VeridicalError
-from veridical.records import Floats
+from veridical.records import Floats, Seed
+from veridical.represent.masked import Masked
 
 
 def layout_of(network: Network, batch: Any, shape: tuple[int, ...]) -> Callable[[Floats], Floats]:
@@ -33,6 +34,35 @@ def layout_of(network: Network, batch: Any, shape: tuple[int, ...]) -> Callable[
     raise InputError(
         f"the network's input has shape {shape} and the instance {own}, so that its map does not fit: {do}, and "
         "explain what comes out, so that prepare only scales instances or moves their channels"
+    )
+
+
+def column_notes(network: Network, row: Any, inputs: Any, seed: Seed) -> tuple[str, ...]:
+    """Whether ``prepare`` moves the columns of a table row, whose weights then have the names of others.
+
+    Columns that are taken away change the network's input (1, p) where they stand. Half of them are at a time, by
+    each digit of their numbers, so that few rows tell any two apart.
+    """
+    if network.prepare is None or isinstance(row, Masked) or inputs.dim() != 2:
+        return ()
+    numbers = np.arange(len(row.names))
+    digits = numbers >> np.arange(max(len(numbers) - 1, 1).bit_length())[:, None] & 1 == 1
+    masks = np.concatenate([digits, ~digits])
+    table = row.keeping(np.concatenate([masks, np.ones((1, len(numbers)), bool)]), seed)
+    if getattr(table, "shape", ()) != (len(masks) + 1, inputs.shape[1]):
+        return ()
+    values = table.toarray() if hasattr(table, "toarray") else np.asarray(table)
+    made = network.tensor(table)
+    moved = (made[:-1] != made[-1:]).cpu().numpy()
+    taken = np.stack([row.paint(~mask) > 0 for mask in masks])
+    stays = taken & ~moved & (values[:-1] != values[-1:])
+    wrong = (moved & ~taken) & stays.any(axis=1)[:, None]
+    if not wrong.any():
+        return ()
+    return (
+        "weights stand at the wrong columns, for prepare moves them: number "
+        f"{int(wrong.any(axis=0).argmax())} of the network's input, from 0 on, changes with another one of the "
+        "instance; encode rows before, as in vd.Rows(encoded), and explain what comes out",
     )
 
 

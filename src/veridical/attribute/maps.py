@@ -10,7 +10,8 @@ import numpy as np
 
 from veridical.attribute.ask import Model, checked, resolve
 from veridical.attribute.evidence import TopK, top_probability, weigh
-from veridical.attribute.layout import layout_of
+from veridical.attribute.given import checked_model, seed_of
+from veridical.attribute.layout import column_notes, layout_of
 from veridical.attribute.network import Network
 from veridical.attribute.question import Answer, Outputs, Question
 from veridical.attribute.removal import removable
@@ -83,23 +84,25 @@ class ByGradient:
             )
         batch = _only(parts.keeping(np.ones((1, len(parts.names)), bool), seed))
         inputs, references = _prepared(network, batch, self.references(parts, seed))
+        notes = column_notes(network, representation, inputs, seed)
         found: list[Explanation] = []
         for wanted in targets:
-            asked = Asked(self, network, inputs, references, representation, batch, wanted)
+            asked = Asked(self, network, inputs, references, representation, batch, wanted, notes)
             found += asked.explain(model, seed)
         return tuple(found)
 
-    def maps(self, network: Network, inputs: Any, targets: Any, seed: Seed | int = 0) -> Maps:
-        """Maps of a batch of the module's own inputs (n, …).
+    def maps(self, network: Any, inputs: Any, targets: Any, seed: Any = 0) -> Maps:
+        """Maps of a batch of the own inputs (n, …) of a module, or of the module of a ``Network``.
 
         ``targets`` are the outputs to explain: an index an input, one for all, a function of the output tensor, or
-        None for the predicted classes.
+        None for the predicted classes. What a method compares with are instances, which ``prepare`` makes inputs.
         """
         torch = require("torch", extra="torch")
+        network = _network_of(checked_model(network), type(self).__name__)
         if not len(inputs):
             raise InputError("there are no inputs to make maps of")
         own = network.moved(inputs) if isinstance(inputs, torch.Tensor) else network.own(inputs)
-        root = np.random.SeedSequence(seed) if isinstance(seed, int) else seed
+        root = seed if isinstance(seed, np.random.SeedSequence) else seed_of(seed)
         given = self.references(None, root)
         slopes = Slopes(network, own, reader(network, own, targets))
         if given is not None:
@@ -151,6 +154,7 @@ class Asked:
     representation: Any  # which is Placed
     batch: Any  # the instance
     wanted: Any
+    notes: tuple[str, ...] = ()
 
     def explain(self, model: Model, seed: Seed) -> tuple[Explanation, ...]:
         """The explanation, by the record that every method makes."""
@@ -175,7 +179,7 @@ class Asked:
         draws = None if found.draws is None else layout(found.draws[0])
         sums = None if draws is None else np.stack([self.representation.gather(d) for d in draws]) / asked.unit
         intercept = own - float(weights.sum())
-        notes = self.method.cautions + _probability_notes(self.network, outputs)
+        notes = self.notes + self.method.cautions + _probability_notes(self.network, outputs)
         if found.reference is not None:
             intercept = float(found.reference[0]) / asked.unit
             sums_to = float(weights.sum()) * asked.unit, float(found.values.sum())
@@ -212,7 +216,7 @@ def _prepared(network: Network, batch: Any, references: Any) -> tuple[Any, Any]:
     """The module's inputs; texts are prepared together, so that they get the same length."""
     if references is None:
         return network.tensor(batch), None
-    if isinstance(batch, list) and isinstance(references, list):
+    if isinstance(batch, list):
         both = network.tensor([*batch, *references])
         return both[:1], both[1:]
     return network.tensor(batch), network.tensor(references)

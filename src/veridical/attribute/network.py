@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from veridical.attribute.ask import described, n_rows
 from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats
 
@@ -70,12 +71,32 @@ class Network:
         torch = require("torch", extra="torch")
         if self.prepare is None:
             return self.own(batch)
+        made = self._prepared(batch)
+        if not isinstance(made, torch.Tensor):
+            raise InputError(
+                f"prepare must give a tensor, the module's input; it gave {type(made).__name__}: wrap a module of "
+                "several inputs in one that takes a single tensor"
+            )
+        if not made.dim() or len(made) != n_rows(batch):
+            raise InputError(
+                f"prepare gave a tensor of shape {tuple(made.shape)} for {n_rows(batch)} instances; it must give "
+                "one row per instance"
+            )
+        return self.moved(made)
+
+    def _prepared(self, batch: Any) -> Any:
+        assert self.prepare is not None
         if isinstance(batch, np.ndarray) and not batch.flags.writeable:
             batch = batch.copy()  # torch warns of arrays that are locked
-        made = self.prepare(batch)
-        if not isinstance(made, torch.Tensor):
-            raise InputError(f"prepare must give a tensor, the module's input; it gave {type(made).__name__}")
-        return self.moved(made)
+        try:
+            return self.prepare(batch)
+        except VeridicalError:
+            raise
+        except Exception as cause:
+            raise InputError(
+                f"prepare failed with {type(cause).__name__} on {described(batch)}: {cause}; it must turn a batch "
+                "of instances into the module's input"
+            ) from cause
 
     def moved(self, inputs: Any) -> Any:
         """A tensor of inputs on the module's device, and of its type unless they are whole numbers."""
@@ -86,6 +107,8 @@ class Network:
     def ask(self, inputs: Any) -> Any:
         """The module's own outputs (n, k) to its own inputs, differentiable where gradients are on."""
         outputs = self._run(inputs)
+        if hasattr(outputs, "detach") and len(inputs) == 1 and outputs.dim() < 2:
+            outputs = outputs.reshape(1, -1)  # a module that squeezes its answer
         shape = tuple(getattr(outputs, "shape", ()))
         if not hasattr(outputs, "detach") or len(shape) not in (1, 2) or shape[0] != len(inputs):
             what = f"a tensor of shape {shape}" if hasattr(outputs, "detach") else type(outputs).__name__
@@ -98,7 +121,8 @@ class Network:
     def _run(self, inputs: Any) -> Any:
         check_ready(self.module)
         try:
-            return self.module(inputs.clone())  # it may change them in place
+            with _without_chance(self.module, inputs):
+                return self.module(inputs.clone())  # it may change them in place
         except VeridicalError:
             raise
         except Exception as cause:
@@ -126,7 +150,15 @@ class Network:
             if outputs.shape[1] == 1:
                 raise InputError('the network has one output, whose softmax is always 1: use answers="sigmoid"')
             return outputs.softmax(dim=1)
-        return self.answers(outputs) if callable(self.answers) else outputs
+        found = self.answers(outputs) if callable(self.answers) else outputs
+        shape = tuple(getattr(found, "shape", ()))
+        if not hasattr(found, "detach") or len(shape) not in (1, 2) or shape[0] != len(outputs):
+            what = f"a tensor of shape {shape}" if hasattr(found, "detach") else type(found).__name__
+            raise InputError(
+                f"answers made {what} of outputs of shape {tuple(outputs.shape)}; it must give a tensor with one "
+                "row, or one number, per input"
+            )
+        return found
 
     def own(self, batch: Any) -> Any:
         """Numbers as a tensor of the module's own type, on its device; token ids stay whole."""
@@ -165,6 +197,33 @@ def check_ready(module: Any) -> None:
                 f"the network is in training mode, in which {kind} {where} does not answer an input by itself "
                 "alone: call module.eval() first"
             )
+
+
+@contextmanager
+def _without_chance(module: Any, inputs: Any) -> Iterator[None]:
+    """Refuse that a module in training mode draws random numbers, as functions do that no module stands for."""
+    if not any(part.training for part in module.modules()):
+        yield
+        return
+    torch = require("torch", extra="torch")
+
+    def drawn() -> Any:
+        return torch.cuda.get_rng_state(inputs.device) if inputs.is_cuda else torch.get_rng_state()
+
+    before = drawn()
+    yield
+    if not torch.equal(drawn(), before):
+        raise InputError(
+            "the network is in training mode, in which it draws random numbers (for nn.functional.dropout, say), "
+            "so that its answers depend on chance: call module.eval() first"
+        )
+
+
+def check_seen(module: Any, wanted_by: str) -> None:
+    """Refuse a module whose steps cannot be watched."""
+    torch = require("torch", extra="torch")
+    if any(isinstance(each, torch.jit.ScriptModule) for each in module.modules()):
+        raise InputError(f"{wanted_by} cannot see into a scripted module: pass the module it was made of")
 
 
 def _varies(torch: Any, part: Any) -> bool:

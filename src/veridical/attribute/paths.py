@@ -142,6 +142,8 @@ def _one(instance: Any) -> Any:
         return [instance]
     if hasattr(instance, "iloc"):
         return instance.to_frame().T if instance.ndim == 1 else instance
+    if hasattr(instance, "toarray"):
+        return instance.reshape(1, -1)
     return instance[None] if hasattr(instance, "shape") else np.asarray(instance)[None]
 
 

@@ -5,10 +5,10 @@ A unit's weights also cancel what disturbs it, so that they do not look like wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -29,7 +29,8 @@ class PatternNet(ByGradient):
     """What in the input made the output: a gradient with every weight replaced by its pattern.
 
     Patterns are learned from ``data``, instances like those the network was trained on (a few hundred will do),
-    once for a network, and again if its weights change. A map's largest value is 1 in size: it has no unit.
+    once for a network, and again if its weights change; data must not be changed meanwhile. A map's largest value
+    is 1 in size: it has no unit.
     """
 
     data: Any
@@ -85,13 +86,17 @@ class Learned:
     """Patterns, and what they were learned from."""
 
     data: Any
+    prepare: Callable[[], Any]  # weakly: it may hold the network
+    embedding: str | None
     state: dict[str, Any]  # the weights then
     patterns: tuple[Any, ...]  # one a layer, in the order of their calls
 
-    def holds(self, module: Any, data: Any) -> bool:
+    def holds(self, network: Network, data: Any) -> bool:
         """Whether nothing has changed since."""
-        torch, now = require("torch", extra="torch"), module.state_dict()
-        if data is not self.data or now.keys() != self.state.keys():
+        torch, now = require("torch", extra="torch"), network.module.state_dict()
+        if data is not self.data or network.prepare is not self.prepare() or network.embedding != self.embedding:
+            return False
+        if now.keys() != self.state.keys():
             return False
         return all(
             value.device == self.state[name].device and torch.equal(value, self.state[name])
@@ -99,17 +104,29 @@ class Learned:
         )
 
 
-# As long as a network lives. Weights are compared at each use, so that what is remembered is never wrong.
-_LEARNED: WeakKeyDictionary[Any, Learned] = WeakKeyDictionary()
+# As long as a network lives, of its last two uses: inputs may be prepared in two ways, to be compared. Weights are
+# compared at each use; data are taken to be the same as long as they are the same object.
+_LEARNED: WeakKeyDictionary[Any, tuple[Learned, ...]] = WeakKeyDictionary()
 
 
 def patterns(network: Network, data: Any, wanted_by: str) -> tuple[Any, ...]:
     """The pattern of every layer's units, each of the shape of the layer's weights."""
-    known = _LEARNED.get(network.module)
-    if known is None or not known.holds(network.module, data):
+    before = _LEARNED.get(network.module, ())
+    known = next((each for each in before if each.holds(network, data)), None)
+    if known is None:
         state = {name: value.clone() for name, value in network.module.state_dict().items()}
-        known = _LEARNED[network.module] = Learned(data, state, _learn(network, data, wanted_by))
+        found = _learn(network, data, wanted_by)
+        known = Learned(data, _weakly(network.prepare), network.embedding, state, found)
+        _LEARNED[network.module] = (known, *before[:1])
     return known.patterns
+
+
+def _weakly(thing: Any) -> Callable[[], Any]:
+    """A reference that keeps nothing alive; None of what can have none."""
+    try:
+        return ref(thing)
+    except TypeError:
+        return lambda: None
 
 
 def _learn(network: Network, data: Any, wanted_by: str) -> tuple[Any, ...]:

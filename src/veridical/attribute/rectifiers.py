@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from veridical.attribute.maps import ByGradient, Drawn
+from veridical.attribute.network import check_seen
 from veridical.attribute.slopes import Slopes
 from veridical.errors import InputError, require
 from veridical.records import Floats, Ints, Seed
@@ -34,7 +35,7 @@ class GuidedBackprop(ByGradient):
 
     def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
         """One map an input."""
-        return _drawn(slopes, x, rows, guided=True)
+        return _drawn(self, slopes, x, rows)
 
 
 @dataclass(frozen=True)
@@ -48,16 +49,17 @@ class DeconvNet(ByGradient):
 
     def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
         """One map an input."""
-        return _drawn(slopes, x, rows, guided=False)
+        return _drawn(self, slopes, x, rows)
 
 
-def _drawn(slopes: Slopes, x: Floats, rows: Ints, guided: bool) -> Drawn:
-    with rectified(guided) as met:
+def _drawn(method: ByGradient, slopes: Slopes, x: Floats, rows: Ints) -> Drawn:
+    check_seen(slopes.network.module, type(method).__name__)
+    with rectified(isinstance(method, GuidedBackprop)) as met:
         found = slopes(x[:, None], rows)[:, 0]
     if not met:
         raise InputError(
-            "the network has no ReLU (a torch.jit module's cannot be seen), and guided backpropagation and "
-            "deconvolution are rules for ReLU: use vd.Gradient() or vd.IntegratedGradients()"
+            "the network has no ReLU, and guided backpropagation and deconvolution are rules for ReLU: use "
+            "vd.Gradient() or vd.IntegratedGradients()"
         )
     return Drawn(found)
 
@@ -125,11 +127,24 @@ def _bounds(torch: Any) -> dict[Any, Callable[..., Limits | None]]:
         plain = isinstance(min, (int, float)) and min == 0 and not hasattr(max, "shape")
         return (input, 0.0, math.inf if max is None else float(max), False) if plain else None
 
+    def clamp_(input: Any, min: Any = None, max: Any = None) -> Limits | None:
+        limits = clamp(input, min, max)
+        return None if limits is None else (*limits[:3], True)
+
+    def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Limits | None:
+        return relu(input, inplace) if threshold == value == 0 else None
+
     functional, tensor = torch.nn.functional, torch.Tensor
     return {
         **dict.fromkeys((functional.relu, torch.relu, tensor.relu), relu),
         **dict.fromkeys((torch.relu_, tensor.relu_), relu_),
         functional.relu6: relu6,
         functional.hardtanh: hardtanh,
-        **dict.fromkeys((torch.clamp, tensor.clamp, torch.clamp_min, tensor.clamp_min), clamp),
+        functional.threshold: threshold,
+        **dict.fromkeys(
+            (torch.clamp, tensor.clamp, torch.clip, tensor.clip, torch.clamp_min, tensor.clamp_min), clamp
+        ),
+        **dict.fromkeys(
+            (torch.clamp_, tensor.clamp_, torch.clip_, tensor.clip_, torch.clamp_min_, tensor.clamp_min_), clamp_
+        ),
     }

@@ -49,7 +49,13 @@ class Slopes:
                 )
             return _floats(inputs)
         with torch.no_grad():
-            return _floats(self.network.embedder()(inputs))
+            vectors = self.network.embedder()(inputs)
+        if vectors.shape[:-1] != inputs.shape:
+            raise InputError(
+                f"embedding={self.network.embedding!r} gave a tensor of shape {tuple(vectors.shape)} for inputs "
+                f"of shape {tuple(inputs.shape)}; it must give one vector a token"
+            )
+        return _floats(vectors)
 
     def values(self, points: Floats, rows: Ints) -> Floats:
         """The output (r, m) at points (r, m, …), of the inputs ``rows`` (r,)."""
@@ -82,8 +88,7 @@ class Slopes:
         return values.reshape(r, m), slopes.reshape(shape)
 
     def _tensor(self, torch: Any, points: Floats) -> Any:
-        like = self.inputs if self.inputs.is_floating_point() else next(self.network.embedder().parameters())
-        return torch.tensor(points, dtype=like.dtype, device=self.inputs.device)
+        return self.network.moved(torch.tensor(points))
 
     def _value(self, at: Any, own: Any) -> Any:
         """The output at points, checked."""
@@ -114,13 +119,13 @@ def instead(module: Any, output: Any) -> Iterator[None]:
     """A submodule that answers this for now, once, to whoever asks from this thread."""
     calls, here = list[int](), get_ident()
 
-    def hook(_module: Any, _inputs: Any, _output: Any) -> Any:
+    def hook(_module: Any, _inputs: Any, own: Any) -> Any:
         if get_ident() != here:
             return None
         calls.append(1)
         if len(calls) > 1:
             raise InputError("the embedding is used more than once, so that no one vector stands for a token")
-        return output.clone()
+        return output.to(own.dtype if own.is_floating_point() else output.dtype, copy=True)
 
     handle = module.register_forward_hook(hook)
     try:
@@ -141,16 +146,19 @@ def reader(network: Network, inputs: Any, targets: Any) -> Read:
         with torch.no_grad():
             index = torch.cat([network.ask(inputs[piece]).argmax(dim=1) for piece in pieces(inputs, AT_ONCE)])
     else:
-        given = torch.as_tensor(targets if isinstance(targets, torch.Tensor) else np.asarray(targets))
-        index = given.to(inputs.device).expand(n) if given.ndim == 0 else given.to(inputs.device)
+        given = np.asarray(targets.cpu() if isinstance(targets, torch.Tensor) else targets)
+        if given.dtype.kind not in "iu":
+            raise InputError(f"targets are whole numbers, one for all inputs or one each, not {targets!r}")
+        each = np.full(n, given) if given.ndim == 0 else given
+        index = torch.tensor(each, dtype=torch.long, device=inputs.device)
 
     def read(outputs: Any, own: Any) -> Any:
         k = outputs.shape[1]
-        if index.shape != (n,) or index.is_floating_point() or int(index.min()) < 0 or int(index.max()) >= k:
+        if index.shape != (n,) or int(index.min()) < 0 or int(index.max()) >= k:
             raise InputError(
                 f"targets are outputs to explain, from 0 to {k - 1}, one for all or one an input ({n})"
             )
-        return outputs.gather(1, index[own][:, None].long())[:, 0]
+        return outputs.gather(1, index[own][:, None])[:, 0]
 
     return read
 

@@ -11,21 +11,21 @@ CONVOLUTIONS = {"conv1d", "conv2d", "conv3d"}
 ARGUMENTS = ("input", "weight", "bias")
 
 # By name without underscores, as functions, methods and operators of torch are called.
-# Steps that change nothing but the order or the type of numbers:
+# Steps that change nothing but the order or the type of numbers, copy them, or leave some out:
 SHAPES = {
-    "bfloat16", "clone", "contiguous", "double", "dropout", "dropout1d", "dropout2d", "dropout3d", "expand",
-    "flatten", "flip", "float", "get", "getitem", "half", "moveaxis", "movedim", "permute", "reshape", "roll",
-    "squeeze", "swapaxes", "t", "to", "transpose", "type", "unflatten", "unsqueeze", "view",
+    "bfloat16", "channel_shuffle", "chunk", "clone", "contiguous", "double", "dropout", "dropout1d", "dropout2d",
+    "dropout3d", "expand", "flatten", "flip", "float", "gather", "get", "getitem", "half", "index_select",
+    "moveaxis", "movedim", "narrow", "pad", "permute", "pixel_shuffle", "pixel_unshuffle", "repeat", "reshape",
+    "roll", "select", "split", "squeeze", "swapaxes", "t", "tensor_split", "tile", "to", "transpose", "type",
+    "unbind", "unflatten", "unfold", "unsqueeze", "view",
 }  # fmt: skip
 # Steps that are linear, or a choice among their inputs, so that the gradient of messages is their rule:
 LINEAR = SHAPES | {
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool2d", "adaptive_max_pool3d", "add", "alpha_dropout", "amax", "avg_pool1d", "avg_pool2d",
-    "avg_pool3d", "batch_norm", "cat", "channel_shuffle", "chunk", "concat", "feature_alpha_dropout", "gather",
-    "iadd", "index_select", "interpolate", "isub", "leaky_relu", "masked_fill", "max", "max_pool1d",
-    "max_pool2d", "max_pool3d", "mean", "narrow", "neg", "pad", "pixel_shuffle", "pixel_unshuffle", "prelu",
-    "radd", "relu", "repeat", "rsub", "select", "split", "stack", "sub", "sum", "tensor_split", "tile",
-    "unbind", "unfold", "upsample",
+    "avg_pool3d", "batch_norm", "cat", "concat", "feature_alpha_dropout", "iadd", "interpolate", "isub",
+    "leaky_relu", "masked_fill", "max", "max_pool1d", "max_pool2d", "max_pool3d", "mean", "neg", "prelu", "radd",
+    "relu", "rsub", "stack", "sub", "sum", "upsample",
 }  # fmt: skip
 PRODUCTS = {"div", "idiv", "imul", "itruediv", "mul", "rmul", "true_divide", "truediv"}  # linear in one factor
 AFFINE = {"add", "batch_norm", "div", "mul", "radd", "rmul", "rsub", "sub", "true_divide", "truediv"}

@@ -62,7 +62,7 @@ class Masked(ByLaw):
 
     def paint(self, weights: Floats) -> Floats:
         """The weight of its part at every place, channels aside."""
-        return self._places.paint(weights)
+        return self._places.paint(weights, len(self.parts))
 
     @property
     def _places(self) -> Places:

@@ -30,7 +30,7 @@ class Places:
 
     def gather(self, values: Any, n_parts: int) -> Floats:
         """Sums over the parts (d,) of an array of the instance's shape, or of one number a place."""
-        array = np.asarray(values, dtype=np.float64)
+        array = numbers_of(values, "a map").astype(np.float64, copy=False)
         if array.shape not in (self.shape, self.labels.shape):
             raise InputError(
                 f"the map has shape {array.shape}, but the instance has {self.shape}: give one number a value"
@@ -38,8 +38,12 @@ class Places:
         whole = array.shape == self.shape
         return _sums(self.spread if whole else self.labels, array, n_parts)
 
-    def paint(self, weights: Floats) -> Floats:
+    def paint(self, weights: Floats, n_parts: int) -> Floats:
         """The weight of its part at every place, channels aside; 0 where no part is."""
+        if np.shape(weights) != (n_parts,):
+            raise InputError(
+                f"there are {n_parts} parts, but weights of shape {np.shape(weights)}: give one weight a part"
+            )
         return np.append(np.asarray(weights, dtype=np.float64), 0.0)[self.labels]
 
     def shares(self, values: Floats, n_parts: int) -> Floats | None:

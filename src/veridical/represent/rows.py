@@ -250,7 +250,7 @@ class Row:
 
     def paint(self, weights: Floats) -> Floats:
         """The weight of its part at every column, 0 where a column is none."""
-        return self.background.places.paint(weights)
+        return self.background.places.paint(weights, len(self.parts))
 
     def features(self, X: Any) -> Features:
         """This row and others, by whether they share its bins and categories, and by numbers in standard units."""

@@ -72,7 +72,7 @@ class SparseRow:
 
     def paint(self, weights: Floats) -> Floats:
         """The weight of its part at every column, 0 where the row is."""
-        return self._places.paint(weights)
+        return self._places.paint(weights, self.row.nnz)
 
     @property
     def _places(self) -> Places:
