@@ -297,6 +297,29 @@ def test_scaling_inside_leaves_relevance_where_it_is(method: Any) -> None:
     )
 
 
+class Masked(nn.Module):
+    """A network that cannot see the left half."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__()
+        self.module = module
+        self.register_buffer("mask", (torch.arange(10) >= 5).double())
+
+    def forward(self, x: Any) -> Any:
+        return self.module(x * self.mask)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [*LRP, vd.PatternNet(PICTURES.repeat(4, 1, 1, 1)), vd.PatternAttribution(PICTURES.repeat(4, 1, 1, 1))],
+    ids=["epsilon", "preset", "patterns", "attribution"],
+)
+def test_what_cannot_reach_the_network_has_no_share(method: Any) -> None:
+    found = maps(method, Masked(convolutional(bias=True))).values
+    assert not found[..., :5].any()
+    assert found[..., 5:].any()
+
+
 class Tokens(nn.Module):
     def __init__(self, width: int = 4) -> None:
         super().__init__()

@@ -17,39 +17,23 @@ from weakref import ref
 
 from veridical.attribute.network import check_seen
 from veridical.attribute.slopes import Slopes
+from veridical.attribute.steps import (
+    ACTIVATIONS,
+    AFFINE,
+    ARGUMENTS,
+    CONVOLUTIONS,
+    DENSE,
+    ENDS,
+    GATES,
+    SHAPES,
+    is_inplace,
+    is_known,
+    moving,
+    tensors,
+)
 from veridical.errors import InputError, require
 
 Rule = Callable[["Layer", Any], Any]  # (layer, message from above) -> message to below
-
-DENSE = {"linear", "matmul", "mm"}
-CONVOLUTIONS = {"conv1d", "conv2d", "conv3d"}
-ARGUMENTS = ("input", "weight", "bias")
-
-# By name without underscores, as functions, methods and operators of torch are called.
-# Steps that change nothing but the order or the type of numbers, copy them, or leave some out:
-SHAPES = {
-    "bfloat16", "channel_shuffle", "chunk", "clone", "contiguous", "double", "dropout", "dropout1d", "dropout2d",
-    "dropout3d", "expand", "flatten", "flip", "float", "gather", "get", "getitem", "half", "index_select",
-    "moveaxis", "movedim", "narrow", "pad", "permute", "pixel_shuffle", "pixel_unshuffle", "repeat", "reshape",
-    "roll", "select", "split", "squeeze", "swapaxes", "t", "tensor_split", "tile", "to", "transpose", "type",
-    "unbind", "unflatten", "unfold", "unsqueeze", "view",
-}  # fmt: skip
-# Steps that are linear, or a choice among their inputs, so that the gradient of messages is their rule:
-LINEAR = SHAPES | {
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
-    "adaptive_max_pool2d", "adaptive_max_pool3d", "add", "alpha_dropout", "amax", "avg_pool1d", "avg_pool2d",
-    "avg_pool3d", "batch_norm", "cat", "concat", "feature_alpha_dropout", "iadd", "interpolate", "isub",
-    "leaky_relu", "masked_fill", "max", "max_pool1d", "max_pool2d", "max_pool3d", "mean", "neg", "prelu", "radd",
-    "relu", "rsub", "stack", "sub", "sum", "upsample",
-}  # fmt: skip
-PRODUCTS = {"div", "idiv", "imul", "itruediv", "mul", "rmul", "true_divide", "truediv"}  # linear in one factor
-AFFINE = {"add", "batch_norm", "div", "mul", "radd", "rmul", "rsub", "sub", "true_divide", "truediv"}
-ACTIVATIONS = {
-    "celu", "clamp", "clamp_max", "clamp_min", "clip", "elu", "gelu", "hardswish", "hardtanh", "mish", "relu6",
-    "rrelu", "selu", "silu", "softsign", "tanh", "threshold",
-}  # fmt: skip
-GATES = {"hardtanh", "relu", "relu6"}
-ENDS = {"log_softmax", "sigmoid", "softmax"}
 
 _ALONE = Lock()  # weights are exchanged for fixed ones while a network runs, which two at once must not
 
@@ -140,22 +124,22 @@ class Walk:
 
     def _watched(self, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """A step, all of whose arguments come from steps that were seen."""
-        for each in _moving((args, options)):
+        for each in moving((args, options)):
             seen = self._seen.get(id(each))
             if not (each.is_leaf or id(each) in self._raw or (seen is not None and seen() is each)):
                 raise self._refusal(f"what made an input of {function.__name__}, a function of its own", (), {})
         found = self._step(function, args, options)
-        self._seen |= {id(each): ref(each) for each in _moving(found)}
+        self._seen |= {id(each): ref(each) for each in moving(found)}
         return found
 
     def _step(self, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Do what the module does, and note how to go back."""
-        name, moving = function.__name__.strip("_"), _moving((args, options))
+        name, given = function.__name__.strip("_"), moving((args, options))
         if name == "batch_norm" and options["training"]:
             raise self._refusal(f"{name} by the statistics of each batch", args, options)
-        if not moving:
+        if not given:
             return function(*args, **options)
-        if self._is_raw(moving[0]) and len(moving) == 1:
+        if self._is_raw(given[0]) and len(given) == 1:
             found = self._on_raw(name, function, args, options)
             if found is not None:
                 return found
@@ -170,7 +154,7 @@ class Walk:
         if name in GATES and made is not None:
             self.gated.add(made[1].number)
         found = function(*args, **options)
-        if _moving(found) and not _is_known(name, args, options):
+        if moving(found) and not is_known(name, args, options):
             raise self._refusal(name, args, options)
         return found
 
@@ -183,14 +167,16 @@ class Walk:
             return self._layer(name, function, args, options)
         if name in SHAPES:
             found = function(*args, **options)
-            self._raw |= {id(each): each for each in _moving(found)}
+            self._raw |= {id(each): each for each in moving(found)}
             return found
-        if _is_inplace(function, options):
+        if is_inplace(function, options):
             raise self._refusal(f"{name} in place on the input itself", args, options)
-        if name in AFFINE:
-            value = function(*args, **options).detach()
+        if name in AFFINE and args:
+            torch, leaf = require("torch", extra="torch"), x.detach().requires_grad_()
+            value = function(leaf, *args[1:], **options)
             if value.shape == x.shape:
-                found = _replaced(x, value, lambda message: message)
+                reached = torch.autograd.grad(value.sum(), leaf)[0] != 0  # not where it is multiplied by zero
+                found = _replaced(x, value.detach(), lambda message: message * reached)
                 self._raw[id(found)] = found
                 return found
         return None
@@ -270,11 +256,11 @@ class Walk:
             raise self._refusal(f"{name} that is not zero at zero", args, options)
         value = function(x.clone(), *args[1:], **options)
         ratio = torch.where(x == 0, 0.0, value / x)
-        return _replaced(args[0], value, lambda message: message * ratio, _is_inplace(function, options))
+        return _replaced(args[0], value, lambda message: message * ratio, is_inplace(function, options))
 
     def _refusal(self, name: str, args: Any, options: Any) -> InputError:
         """Which step it is that has no rule, and what to do."""
-        owner = next((self._owners[id(t)] for t in _tensors((args, options)) if id(t) in self._owners), None)
+        owner = next((self._owners[id(t)] for t in tensors((args, options)) if id(t) in self._owners), None)
         types = {each: type(part).__name__ for each, part in self._module.named_modules()}
         where = f"{types[owner]} ({owner or 'itself'}), by its {name}," if owner in types else name
         hint = f"; leave the last {name} out: the module's outputs should be logits" if name in ENDS else ""
@@ -285,21 +271,9 @@ class Walk:
         )
 
 
-def _is_inplace(function: Any, options: dict[str, Any]) -> bool:
-    name = function.__name__
-    return bool(options.get("inplace")) or (name.endswith("_") and not name.endswith("__"))
-
-
 def _norms_units(layer: Layer) -> bool:
     """Whether batch norm after the layer works on its units, which are the second axis."""
     return not layer.dense or bool(layer.z.dim() == 2)
-
-
-def _is_known(name: str, args: Any, options: Any) -> bool:
-    """Whether the gradient of messages is the rule of this function."""
-    if name in PRODUCTS:
-        return len(_moving((args, options))) == 1 and (args[0].requires_grad or "mul" in name)
-    return name in LINEAR | ACTIVATIONS
 
 
 def _bottlenecks(root: Any) -> set[Any]:
@@ -330,22 +304,6 @@ def _rescaled(message: Any) -> Any:
     """Messages (n, …), the largest of each input 1 in size."""
     largest = message.abs().flatten(1).amax(dim=1)
     return message / largest.where(largest > 0, 1.0).view(-1, *[1] * (message.dim() - 1))
-
-
-def _tensors(given: Any) -> list[Any]:
-    torch = require("torch", extra="torch")
-    if isinstance(given, torch.Tensor):
-        return [given]
-    if isinstance(given, dict):
-        given = given.values()
-    elif not isinstance(given, (list, tuple)):
-        return []
-    return [tensor for each in given for tensor in _tensors(each)]
-
-
-def _moving(given: Any) -> list[Any]:
-    """The tensors that depend on the leaf."""
-    return [each for each in _tensors(given) if each.requires_grad]
 
 
 def _replaced(x: Any, value: Any, back: Callable[[Any], Any], inplace: bool = False) -> Any:
