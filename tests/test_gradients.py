@@ -475,6 +475,17 @@ def test_recurrent_networks_and_other_types_of_numbers() -> None:
     assert vd.explain(half, vd.Rows(X), X[0], method=vd.Gradient()).weights.any()
 
 
+@pytest.mark.parametrize("name", ["integrated_gradients", "lrp_epsilon", "deconv_net"])
+def test_compiled_networks_are_asked_as_they_were(name: str) -> None:
+    compiled = torch.compile(seeded(Reader), backend="eager")
+    network = vd.Network(compiled, prepare=ids, embedding="_orig_mod.vectors", spans=spans)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what torch.compile meets in torch
+        network([TEXT, "a text"])  # compiled by now
+        a, b = (vd.explain(n, vd.Words(), TEXT, method=GRADIENTS[name], target=0) for n in (network, reading()))
+    assert bits(a) == bits(b)
+
+
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_a_module_that_squeezes_its_answer(outputs: int) -> None:
     class Squeezed(nn.Module):

@@ -205,7 +205,7 @@ def _fit(weights: Floats, draws: Floats | None, intercept: float) -> Fit:
 
 def _network_of(model: Model, wanted_by: str) -> Network:
     if isinstance(model.predict, Network):
-        return model.predict
+        return model.predict.uncompiled()
     raise InputError(
         f"{wanted_by} needs gradients, so it needs a torch network: pass the module itself, or vd.Network(module, "
         "…); vd.Lime, vd.KernelShap, vd.Occlusion, vd.Greedy and vd.Parzen need only a predict function"
