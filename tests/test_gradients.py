@@ -540,6 +540,18 @@ def test_the_map_has_the_layout_of_the_instance() -> None:
     assert why.map.shape == (20, 2)
 
 
+def test_squares_are_turned_as_they_were_prepared() -> None:
+    """A series of as many channels as steps, channels first or as it is, on another scale."""
+    module, series = nn.Sequential(nn.Flatten(), line(RNG.normal(size=64))).eval(), RNG.normal(size=(8, 8))
+    slopes = module[1].weight.detach().numpy().reshape(8, 8)
+    for turned in (False, True):
+        network = vd.Network(
+            module, prepare=lambda b, t=turned: torch.as_tensor(3 - 2 * (b.swapaxes(1, 2) if t else b))
+        )
+        why = vd.explain(network, vd.Windows(4), series, method=vd.Gradient(False))
+        np.testing.assert_allclose(why.map, slopes.T if turned else slopes)
+
+
 def test_columns_that_prepare_moves_are_pointed_out() -> None:
     """As a ColumnTransformer does, which puts numbers before categories; any two columns are told apart."""
     mixed = FRAME.assign(city=RNG.choice(["a", "b", "c"], len(X)))[["age", "city", "dose", "mass"]]

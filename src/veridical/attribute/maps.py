@@ -172,7 +172,7 @@ class Asked:
             slopes = Slopes(self.network, self.inputs, read, slopes.of(self.references))
         x = slopes.of(self.inputs)
         found = _found(self.method, slopes, x, np.zeros(1, np.int64), [child_of(seed, 0)])
-        layout = layout_of(self.network, self.batch, found.values.shape[1:])
+        layout = layout_of(self.network, self.batch, self.inputs)
         values = layout(found.values)[0]
         weights = self.representation.gather(values) / asked.unit
         n_calls, own = 1 + slopes.n_rows, asked.prediction / asked.unit
