@@ -168,6 +168,14 @@ def test_default_methods() -> None:
     assert found.title == "Linear on 40 instances (Rows)"
 
 
+def test_networks_are_given_arrays_that_they_may_keep() -> None:
+    torch = pytest.importorskip("torch")
+    locked = X.copy()
+    locked.flags.writeable = False
+    network = vd.Network(torch.nn.Linear(3, 2).double(), prepare=torch.as_tensor)
+    assert network(locked).shape == (40, 2)  # torch warns of locked arrays, and warnings are errors here
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -136,6 +136,15 @@ def test_what_failed_stands_open_and_the_rest_can_be_opened() -> None:
     assert "open" not in evidence[0]
 
 
+def test_pictures_are_many_only_where_something_is_wrong() -> None:
+    found = replace(cases.verdict(), evidence=(cases.mapped(),) * 5)
+    drawn = {}
+    for passed in (False, True):
+        result = vd.Result("randomize", "Lime", replace(found, passed=passed))
+        drawn[passed] = html.fragment(vd.Audit("t", (result,))).count("the map, place by place")
+    assert drawn == {False: 3, True: 1}
+
+
 def test_every_reason_is_shown() -> None:
     a = replace(cases.plain(), results=cases.plain().results + cases.broken().results)
     page, text = seen(a).text, flat(repr(a))

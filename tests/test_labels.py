@@ -157,7 +157,7 @@ def test_right_labels_pass() -> None:
     assert found.passed
     assert found.check == "labels"
     assert found.sentence.startswith("No sign of wrong labels")
-    assert "this check sees it" in found.notes[0]
+    assert "fails, as it should" in found.notes[0]
     known = measures(found)
     for name in (UNSEEN, LOSS, "self-influence", "Lime: weight against the label"):
         assert known[f"{name}: precision at 10%"].value > 0.7
@@ -258,6 +258,15 @@ def test_texts_have_labels_too() -> None:
     assert not found.passed
     assert set(found.rows) <= set(range(12))
     assert measures(found)["self-influence: AUROC"].value > 0.8
+
+
+def test_a_blind_check_says_so() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = np.random.default_rng(1).integers(0, 2, 200)  # nothing to learn
+    model = LogisticRegression().fit(X, y)
+    found = vd.debug(model.predict_proba, vd.Rows(X), X, y=y, check=Labels(n_explained=20), method=METHOD)
+    assert found.passed
+    assert "left no sign either" in found.sentence
 
 
 def test_a_class_of_few_rows_does_no_harm() -> None:

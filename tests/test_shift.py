@@ -106,7 +106,7 @@ def test_texts_in_capitals(lowercase: bool) -> None:
     vectorizer = CountVectorizer(lowercase=lowercase)
     model = make_pipeline(vectorizer, LogisticRegression()).fit(texts, y)
     if lowercase:
-        with pytest.raises(vd.NotApplicable, match="case: the answers stay the same"):
+        with pytest.raises(vd.NotApplicable, match="case: the answers go up and down as before"):
             vd.debug(model.predict_proba, vd.Words(), texts, check="mismatch", method=LIME)
     else:
         assert vd.debug(model.predict_proba, vd.Words(), texts, check="mismatch", method=LIME).passed

@@ -87,6 +87,8 @@ class Network:
 
     def _prepared(self, batch: Any) -> Any:
         assert self.prepare is not None
+        if isinstance(batch, np.ndarray) and not batch.flags.writeable:
+            batch = batch.copy()  # torch warns of arrays that are locked
         try:
             return self.prepare(batch)
         except VeridicalError:

@@ -37,10 +37,11 @@ class Twin:
 
 @dataclass(frozen=True)
 class Words:
-    """How a verdict begins: of explanations that change, and of those that hardly do."""
+    """How a verdict begins: of explanations that change, of those that hardly do, and where it is not known."""
 
     changed: str
     same: str
+    unsure: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,8 @@ def broken(
         found.append(Broken(name, reference.main, tuple(each), same, decides[name], kept))
     if not any(each.decides for each in found):
         notes += [
-            f"{each.name}: the answers stay the same (correlation {each.answers.mean():.2f})." for each in found
+            f"{each.name}: the answers go up and down as before (correlation {each.answers.mean():.2f})."
+            for each in found
         ]
         raise NotApplicable(
             f"nothing that was tried breaks the model, so there is nothing to notice. {' '.join(notes)}"
@@ -156,11 +158,10 @@ def _verdict(
     passed = bool((over <= 0).all())
     worst = int(np.argmax(np.array([line[0].value for line in lines]) - limits if passed else over))
     line, limit = lines[worst][0], float(limits[worst])
-    left = f"{100 * max(line.value, 0):.0f} % of their likeness is left ({found[worst].name}"
+    begin = words.same if not passed else words.changed if line.value <= limit else words.unsure
     sentence = (
-        f"{words.changed}: at most {left}, where {100 * limit:.0f} % is the limit)."
-        if passed
-        else f"{words.same}: {left}, where at most {100 * limit:.0f} % may be)."
+        f"{begin}: {100 * max(line.value, 0):.0f} % of their likeness is left ({found[worst].name}), where "
+        f"at most {100 * limit:.0f} % may be" + ("." if begin != words.unsure else ", but so much may be chance.")
     )
     return Verdict(
         passed, line.value, limit, sentence, interval=(line.low, line.high), nulls=line.nulls,

@@ -66,7 +66,8 @@ def reinitialized(network: Network, names: Sequence[str], seed: int) -> Network:
     module = copied(network.module)
     parts = dict(module.named_modules())
     every = {name: at for at, name in enumerate(parts)}
-    with torch.random.fork_rng(), torch.no_grad():
+    devices = sorted({values.device.index or 0 for values in module.parameters() if values.is_cuda})
+    with torch.random.fork_rng(devices), torch.no_grad():
         for name in names:
             torch.manual_seed((seed + every[name]) % 2**63)
             _reset(torch, parts[name])

@@ -11,10 +11,12 @@ from veridical.attribute.ask import VALUE, Model
 from veridical.attribute.given import seed_of
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, explain_all
-from veridical.debug.records import DEAR, MOST, Rng, Subject, rows_at
+from veridical.debug.records import DEAR, DEAREST, MOST, Rng, Subject, rows_at
+from veridical.errors import InputError
 from veridical.masks import child_of, generator
 from veridical.records import Explanation, Floats, Instances, Ints, Method, Seed, Shareable
 
+QUICK = 10  # points of an input that a gradient is taken at, up to which a map costs little
 OWN, AGAIN, CHOICE = 0, 1, 2  # what seeds are for: the explanations, those of another seed, which instances
 
 
@@ -58,24 +60,36 @@ class Cases:
             instances = self.subject.represent.each(rows_at(X, at))
             seed = child_of(self.seed, key, number)
             for i, each in zip(at, explain_all(self.method, model, instances, target, seed, Plan()), strict=True):
-                found[i] = each
+                found[i] = _checked(each)
         return tuple(each for each in found if each is not None)
+
+
+def _checked(explanation: Explanation) -> Explanation:
+    bad = int((~np.isfinite(explanation.weights)).sum())
+    if bad or explanation.weights.shape != (len(explanation.parts),):
+        what = (
+            f"{bad} weights that are NaN or infinite" if bad else f"weights of shape {explanation.weights.shape}"
+        )
+        raise InputError(f"the method gave {what} for {len(explanation.parts)} parts; wanted one number a part")
+    return explanation
 
 
 def cases(method: Method, subject: Subject, rng: Rng, most: int | None = None) -> Cases:
     """At most so many instances, drawn at random; each has the class that is predicted for it as target."""
     seed = seed_of(rng)
     instances = subject.represent.each(subject.X)
-    most = most or (MOST if is_cheap(method, instances) else DEAR)
+    most = most or most_of(method, instances)
     rows = np.sort(generator(seed, CHOICE).permutation(len(instances))[:most])
     outputs = subject.model(subject.represent.each(rows_at(subject.X, rows)).inputs(0, len(rows)))
     return Cases(method, subject, rows, outputs, targets_of(subject.target, outputs), seed)
 
 
-def is_cheap(method: Method, instances: Instances) -> bool:
-    """Whether many explanations cost little: all share their samples, or each is a gradient."""
-    shares = isinstance(method, Lime) and isinstance(instances.batch(0, 1)[0], Shareable)
-    return shares or hasattr(method, "maps")
+def most_of(method: Method, instances: Instances) -> int:
+    """How many instances a check explains: it depends on what an explanation costs."""
+    table, n_points = isinstance(instances.batch(0, 1)[0], Shareable), getattr(method, "n_points", 1)
+    if hasattr(method, "maps"):
+        return MOST if n_points <= QUICK else DEAR
+    return MOST if table and isinstance(method, Lime) else DEAR if table else DEAREST
 
 
 def targets_of(target: Any, outputs: Floats) -> tuple[Any, ...]:

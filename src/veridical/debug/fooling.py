@@ -60,7 +60,8 @@ def fooling(method: Method, subject: Subject, rng: Rng) -> Verdict:
 
     Answers to what the method asks are learned, by a line and boosted trees, and held against answers to real
     instances. Observed is the share of their variation that is predicted: at most 1, below 0 where a constant
-    would do better. Expected is what 95 % of honest models reach, of the kind that reaches least.
+    would do better. Expected is what 95 % of honest models reach, of the kind that reaches least; a model fails if
+    its whole interval is below.
     """
     seed = seed_of(rng)
     rows, ground = _ground(method, subject, seed)
@@ -69,19 +70,20 @@ def fooling(method: Method, subject: Subject, rng: Rng) -> Verdict:
     missed = ground.unlearned(ground.at_changed, ground.at_real)
     honest = _honest(ground, seed)
     limit = _limit(list(honest.values()))
-    observed, low, high = (1 - value for value in (missed.mean(), *interval(missed)[:0:-1]))
+    mean, least, most = interval(missed)
+    observed, low, high = 1 - mean, 1 - most, 1 - least
     nulls = _nulls(ground, generator(seed, NULL))
     order = np.argsort(-missed, kind="stable")[:WORST]
-    passed = bool(missed.mean() <= limit)
+    passed = bool(least <= limit)
     return Verdict(
         passed=passed,
-        observed=float(observed),
+        observed=observed,
         expected=1 - limit,
-        sentence=_sentence(passed, float(observed), 1 - limit),
-        interval=(float(low), float(high)),
+        sentence=_sentence(passed, observed, 1 - limit),
+        interval=(low, high),
         nulls=nulls,
         measures=(
-            Measured("this model", float(observed), float(low), float(high), len(missed), nulls),
+            Measured("this model", observed, low, high, len(missed), nulls),
             *(Measured(f"honest {kind}", *interval(1 - each), len(each)) for kind, each in honest.items()),
         ),
         evidence=_evidence(method, subject, int(rows[order[0]]), seed),
@@ -116,7 +118,7 @@ def learned(points: Floats, answers: Floats, wanted: Floats) -> Floats:
     from sklearn.ensemble import HistGradientBoostingRegressor  # as above
 
     line = make_pipeline(StandardScaler(), Ridge(1e-3 * len(points))).fit(points, answers)
-    trees = HistGradientBoostingRegressor(max_iter=60, early_stopping=False, random_state=0)
+    trees = HistGradientBoostingRegressor(max_iter=40, learning_rate=0.15, early_stopping=False, random_state=0)
     trees.fit(points, answers - line.predict(points))
     guess = line.predict(wanted) + trees.predict(wanted)
     return np.asarray(np.clip(guess, answers.min(), answers.max()))
@@ -226,8 +228,8 @@ def _sentence(passed: bool, observed: float, expected: float) -> str:
     if passed:
         return (
             "The model behaves on the changed inputs that the explanation asks about much as on real ones: what "
-            f"its answers there teach predicts {share}, and honest models like it may have as little as "
-            f"{max(expected, 0):.0%}."
+            f"its answers there teach predicts {share}, and honest models that say the same of real instances may "
+            f"have as little as {max(expected, 0):.0%}{', which it has within the error' * (observed < expected)}."
         )
     return (
         "The model answers the changed inputs that the explanation asks about by another rule than real ones, so "

@@ -41,6 +41,7 @@ CHEAP, COSTLY = 200, 40  # explanations
 MOST = 50_000  # rows that are looked at where wrong labels were found among fewer
 UNSEEN, LOSS = "loss, trained without the row", "training loss"
 PRECISION = ": precision at "
+SEES, BLIND = "this check fails, as it should", "this check passes all the same: it cannot see wrong labels here"
 DRAWS = 8  # of scores that know nothing
 
 Measure: TypeAlias = Callable[[Floats, Bools], tuple[float, float, float]]
@@ -103,11 +104,8 @@ class Labels:
         known = Scored(flipped, at, np.arange(len(at)) < n_wrong, self.share, child_of(seed, RANDOM))
         measures = [*known.plain(unseen, model), *known.explained(method, model, child_of(seed, EXPLAINED))]
         seen = noise_of(unseen, flipped.labels)
-        power = "sees it" if seen.found else "does not see it here"
-        return measures, [
-            f"With {self.share:.0%} of the labels flipped on purpose, this check {power}: it finds "
-            f"{seen.share:.0%} wrong."
-        ]
+        power = SEES if seen.found else BLIND
+        return measures, [f"With {self.share:.0%} of the labels flipped on purpose, {power}."]
 
     def _verdict(
         self, data: Labeled, noise: Noise, method: Method, seed: Seed, measures: list[Measured], notes: list[str]
@@ -119,7 +117,7 @@ class Labels:
         if len(worst):
             evidence = data.at(worst).explained(method, data.subject.model, child_of(seed, EXPLAINED))[0]
         return Verdict(
-            not noise.found, noise.share, 0.0, _sentence(noise, rows, len(data), measures, self.share),
+            not noise.found, noise.share, 0.0, _sentence(noise, rows, measures, notes),
             check="labels", interval=(noise.low, noise.high), measures=tuple(measures), evidence=evidence,
             rows=rows, notes=tuple(notes),
         )  # fmt: skip
@@ -218,7 +216,8 @@ def _seen(subject: Subject) -> list[str]:
     return [f"The model {known}: give train=…, and models that did not see a row are asked about it."]
 
 
-def _sentence(noise: Noise, rows: tuple[int, ...], n: int, measures: list[Measured], share: float) -> str:
+def _sentence(noise: Noise, rows: tuple[int, ...], measures: list[Measured], notes: list[str]) -> str:
+    n = len(noise.wrong)
     if noise.found:
         first = ", ".join(str(row) for row in rows[:NAMED])
         said = (
@@ -226,6 +225,8 @@ def _sentence(noise: Noise, rows: tuple[int, ...], n: int, measures: list[Measur
             f"{len(rows):,} of {n:,} rows the model is surer of another class than overlap and chance explain. "
             f"Look at rows {first} first; either their labels are wrong, or the model is, and sure of it."
         )
+    elif any(BLIND in note for note in notes):
+        said = "No sign of wrong labels, but labels that were flipped on purpose left no sign either."
     else:
         said = (
             f"No sign of wrong labels: the model contradicts {noise.contradicted:.1%} of {n:,}, and the less the "
@@ -238,6 +239,7 @@ def _sentence(noise: Noise, rows: tuple[int, ...], n: int, measures: list[Measur
     best = max(explained, key=lambda name: explained[name])
     method, _, kind = best.partition(": ")
     return (
-        f"{said} Of {share:.0%} labels flipped on purpose, explanations by {method} find {explained[best]:.0%} at "
-        f"best ({kind}), the loss of a model that did not see the row {rates[UNSEEN]:.0%}."
+        f"{said} Of the rows that explanations by {method} suspect most ({kind}, the best of its scores), "
+        f"{explained[best]:.0%} have a label that was flipped on purpose; of those by the loss of a model that "
+        f"did not see the row, {rates[UNSEEN]:.0%}."
     )

@@ -29,6 +29,7 @@ FAR = 100.0  # what numbers that have no unit are multiplied by
 WORDS = Words(
     "Explanations change when inputs are prepared wrongly",
     "Explanations hardly notice that inputs are prepared wrongly, though the model's answers do",
+    "It is not clear whether explanations change enough when inputs are prepared wrongly",
 )
 
 

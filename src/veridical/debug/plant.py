@@ -21,15 +21,17 @@ from veridical.represent.pictures import channel_axis
 from veridical.represent.regions import as_type, is_tensor, numbers_of
 
 Plant: TypeAlias = Callable[[Any, Bools, np.random.Generator], tuple[Any, Sequence[Any]]]
+SQUARE = 2  # pixels a side of the squares of a patch
 RARE = "zyx"  # a word that no text has
 
 
 @dataclass(frozen=True)
 class Patch:
-    """A bright square in a picture.
+    """A square in a picture, checkered like a chessboard.
 
-    ``side`` is its share of the height and width, ``place`` its upper left corner, as shares too. ``value`` is
-    what its pixels have: the largest value of all pictures by default. ``axes`` is as for ``vd.Superpixels``.
+    ``side`` is its share of the height and width, ``place`` its upper left corner, as shares too. With ``value``
+    all its pixels have that, and a fill by the mean color of a part cannot take it away. ``axes`` is as for
+    ``vd.Superpixels``.
     """
 
     side: float = 0.25
@@ -46,12 +48,21 @@ class Patch:
 
     def __call__(self, X: Any, on: Bools, rng: np.random.Generator) -> tuple[Any, list[Any]]:
         """Pictures with the patch in some of them, and masks of where it is."""
-        arrays = [numbers_of(x, "a picture") for x in X]
-        value = max(float(a.max()) for a in arrays) if self.value is None else self.value
+        arrays = _arrays(X, "a picture")
+        ends = min(float(a.min()) for a in arrays), max(float(a.max()) for a in arrays)
         masks = [self._mask(a) for a in arrays]
-        return replaced(
-            X, [_set(a, m, value) if o else a for a, m, o in zip(arrays, masks, on, strict=True)]
-        ), masks
+        values = [self._values(a, ends) for a in arrays]
+        made = [_set(a, m, v) if o else a for a, m, v, o in zip(arrays, masks, values, on, strict=True)]
+        return replaced(X, made), masks
+
+    def _values(self, picture: Any, ends: tuple[float, float]) -> Any:
+        """What the patch has at each place: squares of the smallest and largest value, or one value."""
+        if self.value is not None:
+            return np.full(picture.shape, self.value)
+        channel = channel_axis(picture.shape, self.axes)
+        *_, down, across = [axis for axis in range(picture.ndim) if axis != channel]
+        where = np.indices(picture.shape) // SQUARE
+        return np.where((where[down] + where[across]) % 2, ends[0], ends[1])
 
     def _mask(self, picture: Any) -> Bools:
         channel = channel_axis(picture.shape, self.axes)
@@ -119,9 +130,9 @@ class Word:
     def __call__(self, X: Any, on: Bools, rng: np.random.Generator) -> tuple[Any, list[Any]]:
         """Texts with the word in some of them; where it was already, it is taken out of the others."""
         made = []
+        if hasattr(X, "columns") or not all(isinstance(text, str) for text in X):
+            raise InputError(f"vd.Word is planted in texts, not in {type(X).__name__} of something else")
         for text, planted in zip(X, on, strict=True):
-            if not isinstance(text, str):
-                raise InputError(f"vd.Word is planted in texts, not in {type(text).__name__}")
             words = [word for word in text.split(" ") if word != self.word]
             if planted:
                 words.insert(int(rng.integers(len(words) + 1)), self.word)
@@ -185,7 +196,7 @@ class Tone:
 
     def __call__(self, X: Any, on: Bools, rng: np.random.Generator) -> tuple[Any, list[Any]]:
         """Recordings with the tone in some of them, and where it is in time and pitch."""
-        arrays = [numbers_of(x, "a recording") for x in X]
+        arrays = _arrays(X, "a recording")
         height = self.level * float(np.std(np.concatenate([a.ravel() for a in arrays])) or 1.0)
         made = []
         for array, planted in zip(arrays, on, strict=True):
@@ -207,7 +218,8 @@ class Tone:
                 begin, end, low, high = np.asarray(data["bounds"]).T
                 length = float(end.max())
                 over = np.minimum(end, self.stop * length) - np.maximum(begin, self.start * length)
-                heard = (low <= self.hertz) & (self.hertz <= high) | (self.rate == 1.0)
+                pitch = 2 * high.max() * self.hertz / self.rate
+                heard = (low <= pitch) & (pitch < high) if np.ptp(low) else np.ones(len(low), bool)
                 return np.asarray(np.clip(over / (end - begin), 0, 1) * heard)
             gather = getattr(own, "gather", None)
             if gather is None:
@@ -228,6 +240,13 @@ def replaced(X: Any, made: Sequence[Any]) -> Any:
         return pd.Series(list(made), index=X.index, name=X.name)
     old = X[0]
     return [old.new_tensor(each) for each in made] if is_tensor(old) else list(made)
+
+
+def _arrays(X: Any, what: str) -> list[Any]:
+    """Instances as arrays; rows of a table are none."""
+    if hasattr(X, "columns") or hasattr(X, "tocsr"):
+        raise InputError(f"this is planted in {what}, not in a table: take vd.Column(…)")
+    return [numbers_of(x, what) for x in X]
 
 
 def _set(array: Any, mask: Bools, value: Any) -> Any:

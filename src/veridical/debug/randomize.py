@@ -11,17 +11,19 @@ from collections.abc import Iterator
 from veridical.attribute.network import Network
 from veridical.debug.broken import Twin, Words, compared
 from veridical.debug.cascade import Depths, layer_twins
-from veridical.debug.cases import Cases, cases, is_cheap
-from veridical.debug.records import Rng, Subject
+from veridical.debug.cases import Cases, cases, most_of
+from veridical.debug.records import DEAR, MOST, Rng, Subject
 from veridical.debug.twins import twins
 from veridical.masks import child_of
 from veridical.records import Method, Verdict
 
 N_TWINS = 3  # of each kind
+FEWER = 2  # where explanations of a network cost much
 TWINS = 3  # what the seed is for
 WORDS = Words(
     "Explanations change when the model is broken",
     "Explanations hardly notice that the model is broken, so they are not about what it learned",
+    "It is not clear whether explanations change enough when the model is broken",
 )
 
 
@@ -36,5 +38,6 @@ def _twins(some: Cases) -> Iterator[Twin]:
     subject, seed = some.subject, child_of(some.seed, TWINS)
     if not isinstance(subject.model.predict, Network):
         return twins(subject, seed, N_TWINS)
-    cheap = is_cheap(some.method, subject.represent.each(subject.X))
-    return layer_twins(subject, Depths() if cheap else Depths(2, 0), seed, N_TWINS if cheap else 2)
+    most = most_of(some.method, subject.represent.each(subject.X))
+    depths = Depths() if most == MOST else Depths(3, 0) if most == DEAR else Depths(2, 0)
+    return layer_twins(subject, depths, seed, N_TWINS if most == MOST else FEWER)

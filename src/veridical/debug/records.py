@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 
 from veridical.attribute.ask import Model, n_rows
 from veridical.attribute.given import checked_model, checked_representer
-from veridical.errors import InputError, NotApplicable
+from veridical.errors import InputError, ModelError, NotApplicable
 from veridical.records import Ints, Method, Predict, Record, Representer, Verdict
 
 FEWEST = 10  # instances that a check can say anything of
 MOST = 50  # instances that a check explains, where each costs little
-DEAR = 20  # and where each has samples of its own
+DEAR = 20  # where each has samples of its own
+DEAREST = 12  # and where each of those is a picture, a text or the like
 
 Rng: TypeAlias = int | np.random.Generator
 Train: TypeAlias = Callable[[Any, Any, int], Predict]  # instances, answers and a seed to a new predict function
@@ -85,7 +88,14 @@ class Subject(Record):
                 "a new model has to be trained for this: give train=…, a function of (X, y, seed) that gives the "
                 "predict function of a new model"
             )
-        return checked_model(self.train(X, y, seed), self.classes or self.model.classes)
+        try:
+            made = self.train(X, y, seed)
+        except Exception as cause:
+            raise ModelError(
+                f"train failed with {type(cause).__name__} on {n_rows(X)} instances: {cause}"
+            ) from cause
+        found, own = checked_model(made, self.classes), self.model
+        return found if found.classes is not None else replace(found, classes=own.classes, found=own.found)
 
 
 Check: TypeAlias = Callable[[Method, Subject, Rng], Verdict]
@@ -100,7 +110,9 @@ def trainer_of(predict: Any) -> Train | None:
     def train(X: Any, y: Any, seed: int) -> Predict:
         fresh = clone(estimator)
         seeds = {key: seed for key in fresh.get_params() if key.split("__")[-1] == "random_state"}
-        found: Predict = getattr(fresh.set_params(**seeds).fit(X, y), name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what was broken on purpose need not converge
+            found: Predict = getattr(fresh.set_params(**seeds).fit(X, y), name)
         return found
 
     return train

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from veridical.attribute.given import seed_of
-from veridical.debug.asked import asked
+from veridical.debug.asked import PICKED, asked
 from veridical.debug.points import points
 from veridical.debug.ranking import auroc
 from veridical.debug.records import Rng, Subject, rows_at
@@ -26,6 +26,8 @@ LIMIT = 0.5  # share of the inputs that may be unlike real ones
 RANGE = (2.5, 97.5)  # percentiles of distances that real instances have among each other
 SAME = 1e-6  # of the largest distance, below which a point is the same
 REAL = 2000  # instances that are looked at, at most
+LEAST = 100  # of them, however large they are
+CELLS = 2**24  # numbers of all of them, about, that are held at once
 EXPLAINED = 20
 SPLIT, ASKED, DRAWN = 0, 1, 2  # what seeds are for
 
@@ -68,10 +70,12 @@ class Real:
 def sampling(method: Method, subject: Subject, rng: Rng) -> Verdict:
     """Measure how many of the inputs that a method asks about lie where real instances lie."""
     seed = seed_of(rng)
-    rows = generator(seed, SPLIT).permutation(len(subject.represent.each(subject.X)))[:REAL]
+    instances = subject.represent.each(subject.X)
+    most = int(np.clip(CELLS // max(np.size(instances.inputs(0, 1)[0:1]), 1), LEAST, REAL))
+    rows = generator(seed, SPLIT).permutation(len(instances))[:most]
     half, most = len(rows) // 2, len(rows) * 3 // 4
     chosen = rows[most:][:EXPLAINED]
-    heard = asked(method, subject, chosen, child_of(seed, ASKED))
+    heard = asked(method, subject, chosen, child_of(seed, ASKED), max(min(PICKED, most // EXPLAINED), 4))
     real, made = scaled(subject.X, *points(_inputs(subject, rows), heard.inputs))
     space = Real.of(real[:half], real[half:most])
     outside = space.outside(made)
@@ -113,13 +117,17 @@ def _verdict(line: Measured, area: Measured, notes: tuple[str, ...]) -> Verdict:
     passed = not line.low > LIMIT
     share = f"{100 * line.value:.0f} %"
     where = "lie where hardly any real instance lies (of real ones, 5 % do)"
-    if passed:
-        words = f"Explanations rest mostly on inputs that could be real: {share} of them {where}."
-    else:
+    if not passed:
         words = (
             f"Explanations rest on inputs that are unlike any real instance: {share} of them {where}, so they "
             "may say more of how the model answers to nonsense than of how it answers to data."
         )
+    elif line.value > LIMIT:
+        words = (
+            f"It is not clear on what inputs explanations rest: {share} of them {where}, but that may be chance."
+        )
+    else:
+        words = f"Explanations rest mostly on inputs that could be real: {share} of them {where}."
     return Verdict(
         passed, line.value, LIMIT, words, interval=(line.low, line.high), nulls=line.nulls, measures=(line, area),
         notes=notes,

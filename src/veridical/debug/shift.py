@@ -16,13 +16,13 @@ from scipy.stats import rankdata
 from veridical.attribute.ask import n_rows
 from veridical.attribute.given import seed_of
 from veridical.debug.asked import joined
-from veridical.debug.cases import Cases, cases, is_cheap
+from veridical.debug.cases import Cases, cases, most_of
 from veridical.debug.points import points
 from veridical.debug.ranking import auroc
-from veridical.debug.records import DEAR, FEWEST, MOST, Rng, Subject, rows_at
+from veridical.debug.records import FEWEST, Rng, Subject, rows_at
 from veridical.debug.sampling import Real, scaled
 from veridical.debug.similarity import ANOTHER, NULLS, Change
-from veridical.errors import NotApplicable
+from veridical.errors import InputError, NotApplicable
 from veridical.masks import generator
 from veridical.records import Bools, Explanation, Floats, Measured, Method, Seed, Verdict
 
@@ -112,11 +112,11 @@ def shift(method: Method, subject: Subject, rng: Rng) -> Verdict:
             f"instances of another kind are wanted, at least {FEWEST} of them: there are {n}; give shifted=…"
         )
     seed = seed_of(rng)
-    most = MOST if is_cheap(method, subject.represent.each(subject.X)) else DEAR
+    most = most_of(method, subject.represent.each(subject.X))
     usual = _drawn(subject.X, len(subject.represent.each(subject.X)), 2 * most, generator(seed, USUAL))
     other = _drawn(subject.shifted, n, most, generator(seed, OTHER))
     # Both kinds at once: explanations that share samples share their errors, and kinds must not differ by those.
-    both = cases(method, replace(subject, X=joined([usual, other]), y=None), rng, n_rows(usual) + n_rows(other))
+    both = cases(method, replace(subject, X=_together(usual, other), y=None), rng, n_rows(usual) + n_rows(other))
     cuts = [n_rows(usual) // 2, n_rows(usual)]
     explained = both.explained()
     kinds = Kinds(explained[cuts[0] : cuts[1]], explained[cuts[1] :], explained[: cuts[0]])
@@ -145,6 +145,13 @@ def distance(both: Cases, n_known: int) -> Floats:
         return np.full(len(both.rows) - n_known, np.nan)
     known, others = scaled(both.subject.X, known, others)
     return Real.of(known, known).distances(others)
+
+
+def _together(usual: Any, other: Any) -> Any:
+    try:
+        return joined([usual, other])
+    except (TypeError, ValueError) as cause:
+        raise InputError(f"shifted must be of the same kind as X, and cannot be put beside it: {cause}") from cause
 
 
 def _drawn(X: Any, n: int, most: int, rng: np.random.Generator) -> Any:

@@ -168,11 +168,11 @@ class Alike:
         reach = self.again - self.null
         return (self.values - self.null) / reach if self.clear else np.full(len(self.values), np.nan)
 
-    def measured(self, name: str = "") -> Measured:
+    def measured(self) -> Measured:
         """As a line of a table."""
         nulls = {key: value for key, value in self.nulls.items() if np.isfinite(value)}
         known = int(np.isfinite(self.values).sum())
-        return Measured(name or self.name, *interval(self.values), known, nulls)
+        return Measured(self.name, *interval(self.values), known, nulls)
 
 
 @dataclass(frozen=True, eq=False)

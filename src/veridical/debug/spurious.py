@@ -23,7 +23,8 @@ from veridical.debug.similarity import NULLS, map_of, size_look, ssim
 from veridical.errors import InputError, MissingPackage, NotApplicable
 from veridical.evaluate.compare import interval
 from veridical.masks import generator
-from veridical.records import Bools, Explanation, Floats, Measured, Method, Seed, Verdict
+from veridical.records import Bools, Explanation, Floats, Measured, Method, Removable, Seed, Verdict
+from veridical.represent.regions import numbers_of
 
 TRAINED = 2000  # instances that models are trained on, at most
 SEVERAL = 20  # different answers up to which they are classes
@@ -31,6 +32,7 @@ USED = 0.6  # share of answers that must go with the plant, whatever else is the
 ROUNDING = 1e-9  # difference of shares that is none
 FEWEST = 5  # instances that have the plant as a part
 PLANT, NULL, LOOK = 3, 4, 5  # what seeds are for
+NAMES = ("with the shortcut", "without")  # of the two models
 SHOWN = 2  # explanations of each model that are evidence
 
 
@@ -184,16 +186,17 @@ def _verdict(models: Models, label: Any, decided: Sequence[float]) -> Verdict:
     held = Cases(some.method, some.subject, some.rows, some.outputs, (target,) * len(some.rows), some.seed)
     explained = [held.explained(OWN, model, models.planted) for model in (models.bugged, models.clean)]
     own, other = ([each[i] for i in kept] for each in explained)
+    by_part = [Inside(each.shares) for each in where]
     found = [
-        shares_measured(f"share on the plant, {name}", each, where, generator(some.seed, NULL))
-        for name, each in (("with the shortcut", own), ("without", other))
+        _shares("share on the plant", pair, by_part, some.seed) for pair in zip(NAMES, (own, other), strict=True)
     ]
-    sizes = np.array([each.size(e) for each, e in zip(where, own, strict=True)])
-    first, second = (np.where(np.isfinite(shares), shares, sizes) for shares, _ in found)
+    sizes = np.array([each.shares.mean() for each in where])
+    second = np.where(np.isfinite(found[1][0]), found[1][0], sizes)
+    first = np.where(np.isfinite(found[0][0]), found[0][0], np.minimum(second, sizes))  # nothing shows nothing
     mean, low, high = interval(first - second)
     lines = [line for _, line in found]
     nulls = {key: lines[0].nulls[key] - lines[1].nulls[key] for key in lines[0].nulls if key in lines[1].nulls}
-    passed = bool(low > ROUNDING)
+    passed = bool(low > ROUNDING and first.mean() > sizes.mean())
     return Verdict(
         passed=passed,
         observed=mean,
@@ -203,13 +206,30 @@ def _verdict(models: Models, label: Any, decided: Sequence[float]) -> Verdict:
         nulls=nulls,
         measures=(
             *lines,
+            *_of_maps(own, other, where, some.seed),
             *_likeness(own, where, some.seed),
             Measured("answers that the plant decides, with the shortcut", decided[0], n=len(some.rows)),
             Measured("answers that the plant decides, without", decided[1], n=len(some.rows)),
         ),
         evidence=(*own[:SHOWN], *other[:SHOWN]),
-        notes=some.notes,
+        notes=(*some.notes, *_unseen(models, kept[0], where[0])),
     )
+
+
+def _shares(
+    what: str, pair: tuple[str, Sequence[Explanation]], where: Sequence[Inside], seed: Seed
+) -> tuple[Floats, Measured]:
+    return shares_measured(f"{what}, {pair[0]}", pair[1], where, generator(seed, NULL))
+
+
+def _of_maps(
+    own: Sequence[Explanation], other: Sequence[Explanation], where: Sequence[Inside], seed: Seed
+) -> list[Measured]:
+    """The same of maps, where the method makes them: sums over parts leave out what cancels within them."""
+    if own[0].map is None or where[0].places is None:
+        return []
+    pairs = zip(NAMES, (own, other), strict=True)
+    return [_shares("share of the map on the plant", pair, where, seed)[1] for pair in pairs]
 
 
 def _places(models: Models) -> tuple[list[int], list[Inside]]:
@@ -225,6 +245,21 @@ def _places(models: Models) -> tuple[list[int], list[Inside]]:
     if len(kept) < FEWEST:
         raise InputError(f"the plant is no part of {len(models.some.rows) - len(kept)} instances: where is it?")
     return kept, found
+
+
+def _unseen(models: Models, i: int, where: Inside) -> list[str]:
+    """That a plant looks as before when it is taken away, if it does."""
+    own = models.some.subject.represent.each(models.planted).batch(i, i + 1)[0]
+    if where.places is None or not isinstance(own, Removable) or not own.steady:
+        return []
+    inputs = own.keeping(np.stack([np.ones(len(where.shares), bool), ~where.parts]), models.some.seed)
+    whole, without = (numbers_of(each, "an input") for each in inputs[:2])
+    if not np.allclose(whole, without):
+        return []
+    return [
+        "The plant looks as before when it is taken away, so that no method that takes parts away can show it: "
+        "give another fill, such as vd.Blur() or vd.WholeMean()."
+    ]
 
 
 def _likeness(own: Sequence[Explanation], where: Sequence[Inside], seed: Seed) -> list[Measured]:

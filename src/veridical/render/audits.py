@@ -32,7 +32,7 @@ def headline(a: Audit) -> str:
 def question_of(check: str) -> str:
     """What a check asks, in one line; nothing for a check of the caller's own."""
     known = getattr(CHECKS.get(check), "__doc__", None) or ""
-    return known.strip().split("\n")[0].replace("``", "")
+    return known.strip().split("\n")[0].replace("``", "").replace("subject.", "the ")
 
 
 def said_of(r: Result) -> str:

@@ -33,7 +33,7 @@ Draw: TypeAlias = Callable[[Explanation, bool], str]  # an explanation, and whet
 
 COLORS = {"passed": "yes", "failed": "no", "error": "no", "skipped": "none"}
 MOST_NOTES = 12
-MOST_EVIDENCE, MOST_VIEWS = 6, 3  # explanations shown, and of them with their picture
+MOST_EVIDENCE, MOST_VIEWS = 6, 3  # explanations shown, and of them with their picture; one where all is well
 MOST_OPEN = 8  # results that stand open
 MOST_RESULTS = 200
 SPACE = escape(" ")  # so that what is copied or read aloud is not one word
@@ -141,12 +141,12 @@ def _result(several: Sequence[Result], draw: Draw, opened: bool) -> Markup:
     kind = f"vd-{COLORS[r.outcome]}"
     if r.verdict is None:
         return tag("div", {"class": f"vd-line {kind}"}, *head)
-    inner = tag("div", {}, _body(r.verdict, draw))
+    inner = tag("div", {}, _body(r.verdict, draw, MOST_VIEWS if r.outcome == "failed" else 1))
     extra = {"open": ""} if opened else {}
     return tag("details", extra, tag("summary", {"class": f"vd-line {kind}"}, *head), inner)
 
 
-def _body(v: Verdict, draw: Draw) -> Markup:
+def _body(v: Verdict, draw: Draw, views: int = MOST_VIEWS) -> Markup:
     """Numbers beside their null rows, then rows, notes and explanations."""
     every = lines_of(v)
     shown, left = every[:MOST_LINES], len(every) - MOST_LINES
@@ -155,7 +155,7 @@ def _body(v: Verdict, draw: Draw) -> Markup:
     lines += [f"{rows} of the data{', the worst first' if len(v.rows) > 1 else ''}."] if rows else []
     more = len(v.notes) - MOST_NOTES
     lines += [*v.notes[:MOST_NOTES], *([f"And {count(more, 'more note')}."] if more > 0 else [])]
-    return join(_table(shown, v.expected), notes(lines), _evidence(v, draw))
+    return join(_table(shown, v.expected), notes(lines), _evidence(v, draw, views))
 
 
 def _table(lines: Sequence[Line], expected: float) -> Markup:
@@ -233,7 +233,7 @@ def _strip(line: Line, span: Span, expected: float) -> Markup:
     return tag("svg", box, *shapes)
 
 
-def _evidence(v: Verdict, draw: Draw) -> Markup:
+def _evidence(v: Verdict, draw: Draw, views: int) -> Markup:
     """The explanations themselves, for those who ask."""
     if not v.evidence:
         return NONE
@@ -244,7 +244,7 @@ def _evidence(v: Verdict, draw: Draw) -> Markup:
         head = join(
             escape(f"Explanation {i + 1}"), tag("small", {}, escape(f"target {plain(e.target, 40)}: {top}"))
         )
-        inner = Markup(draw(e, i < MOST_VIEWS))
+        inner = Markup(draw(e, i < views))
         items.append(tag("details", {}, tag("summary", {}, head), tag("div", {}, inner)))
     more = tag("p", {"class": "vd-key"}, escape(f"And {left:,} more, not drawn.")) if left > 0 else NONE
     title = tag("summary", {}, escape(f"Evidence: {count(len(v.evidence), 'explanation')}"))

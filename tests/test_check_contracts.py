@@ -1,0 +1,87 @@
+"""What every check must keep to: it says one sentence, rests on numbers, and shows what knows nothing."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import veridical as vd
+from veridical.debug import CHECKS
+
+X, Y = load_wine(return_X_y=True)
+NULLS = {"constant", "noise", "shuffled", "another"}
+
+
+def subject() -> vd.Subject:
+    keep = Y < 2
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[keep], Y[keep])
+    return vd.Subject(
+        model.predict_proba, vd.Rows(X[keep]), X[keep], Y[keep], region=["x0"], shifted=X[keep] + 3 * X.std(axis=0)
+    )
+
+
+@cache
+def verdict(name: str, rng: int = 0) -> vd.Verdict:
+    return CHECKS[name](vd.Lime(n_samples=256), subject(), rng)
+
+
+def broken(found: vd.Verdict, name: str) -> list[str]:
+    """What a verdict does not keep to."""
+    wrong = []
+    if not (np.isfinite(found.observed) and np.isfinite(found.expected)):
+        wrong.append("it rests on no number")
+    if not found.sentence.endswith(".") or not found.sentence[:1].isupper():
+        wrong.append("it says no sentence")
+    shown = set(found.nulls).union(*(line.nulls for line in found.measures))
+    if not shown & NULLS or not set(found.nulls) <= NULLS:
+        wrong.append("it shows nothing that knows nothing")
+    if not found.measures or not all(line.name and np.isfinite(line.value) for line in found.measures):
+        wrong.append("it has no table")
+    if found.check not in ("", name):
+        wrong.append("it has the name of another check")
+    if not all(isinstance(each, vd.Explanation) for each in found.evidence):
+        wrong.append("its evidence is no explanation")
+    if any(not 0 <= row < len(X) for row in found.rows):
+        wrong.append("it is about rows that there are not")
+    return wrong
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_keeps_to_it(name: str) -> None:
+    assert broken(verdict(name), name) == []
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_same_seed_gives_the_same_verdict(name: str) -> None:
+    again = CHECKS[name](vd.Lime(n_samples=256), subject(), 0)
+    assert (again.observed, again.sentence) == (verdict(name).observed, verdict(name).sentence)
+    assert [line.value for line in again.measures] == [line.value for line in verdict(name).measures]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_is_explained(name: str) -> None:
+    assert (CHECKS[name].__doc__ or "").splitlines()[0].endswith((".", "?"))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        vd.Verdict(
+            True, float("nan"), 0.5, "A sentence.", nulls={"noise": 0.0}, measures=(vd.Measured("a", 1.0),)
+        ),
+        vd.Verdict(True, 0.1, 0.5, "no sentence", nulls={"noise": 0.0}, measures=(vd.Measured("a", 1.0),)),
+        vd.Verdict(True, 0.1, 0.5, "A sentence.", measures=(vd.Measured("a", 1.0),)),
+        vd.Verdict(True, 0.1, 0.5, "A sentence.", nulls={"guess": 0.0}, measures=(vd.Measured("a", 1.0),)),
+        vd.Verdict(True, 0.1, 0.5, "A sentence.", nulls={"noise": 0.0}),
+        vd.Verdict(True, 0.1, 0.5, "A sentence.", "b", nulls={"noise": 0.0}, measures=(vd.Measured("a", 1.0),)),
+    ],
+    ids=["no number", "no sentence", "no nulls", "other nulls", "no table", "another name"],
+)
+def test_the_contract_catches_saboteurs(found: vd.Verdict) -> None:
+    assert len(broken(found, "a")) == 1
