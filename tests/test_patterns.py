@@ -129,7 +129,7 @@ def test_scaling_at_bottlenecks_changes_no_map() -> None:
     learned = patterns(net, data, "test")
     slopes = Slopes(net, torch.as_tensor(data), lambda outputs, own: outputs[:, 0])
     rules = Rules("test", lambda layer, message: layer.through(learned[layer.number], message))
-    plain = by_rules(slopes, rules)(data[:5, None], np.arange(5))[:, 0]
+    plain = by_rules(slopes, rules)(torch.as_tensor(data[:5, None]), torch.arange(5))[:, 0].numpy()
     found = vd.PatternNet(data).maps(net, data[:5], 0).values
     np.testing.assert_allclose(found, plain / np.abs(plain).max(axis=1, keepdims=True), rtol=1e-9)
 

@@ -125,7 +125,7 @@ def test_what_helps_alone_forgets_the_class(n_layers: int, missing: float) -> No
     x = torch.randn(30, 64, 1, dtype=torch.float64)
     rules = Rules("test", positive_rule, of_inputs(positive_rule))
     one, other = (
-        by_rules(Slopes(vd.Network(module), x, reading), rules)(x.numpy()[:, None], np.arange(30))[:, 0, :, 0]
+        by_rules(Slopes(vd.Network(module), x, reading), rules)(x[:, None], torch.arange(30))[:, 0, :, 0].numpy()
         for reading in (lambda outputs, own: outputs[:, 0], lambda outputs, own: outputs[:, 1])
     )
     cosines = np.abs((one * other).sum(axis=1)) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)

@@ -220,7 +220,7 @@ class Walk:
             rule = self._rules.first
 
         def back(message: Any) -> Any:
-            return rule(layer, _rescaled(message) if layer.number in self._narrow else message)
+            return rule(layer, rescaled(message) if layer.number in self._narrow else message)
 
         found = _replaced(x, layer.z.detach().clone(), back)
         self._nodes[layer.number] = found.grad_fn
@@ -300,7 +300,7 @@ def _below(node: Any) -> list[Any]:
     return [] if node is None else [below for below, _ in node.next_functions if below is not None]
 
 
-def _rescaled(message: Any) -> Any:
+def rescaled(message: Any) -> Any:
     """Messages (n, …), the largest of each input 1 in size."""
     largest = message.abs().flatten(1).amax(dim=1)
     return message / largest.where(largest > 0, 1.0).view(-1, *[1] * (message.dim() - 1))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from veridical.attribute.maps import ByGradient, Drawn
 from veridical.attribute.question import ROUNDING
 from veridical.attribute.slopes import Slopes
-from veridical.errors import InputError, check_positive, check_whole
-from veridical.masks import generator
-from veridical.records import Bools, Floats, Ints, Seed
+from veridical.errors import InputError, check_positive, check_whole, require
+from veridical.masks import child_of
+from veridical.records import Seed
 from veridical.represent.masked import checked_flag
 
 
@@ -29,10 +30,10 @@ class Gradient(ByGradient):
     def __post_init__(self) -> None:
         checked_flag("absolute", self.absolute)
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One gradient an input."""
         slope = slopes(x[:, None], rows)[:, 0]
-        return Drawn(np.abs(slope) if self.absolute else slope)
+        return Drawn(slope.abs() if self.absolute else slope)
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,10 @@ class InputXGradient(ByGradient):
     def __post_init__(self) -> None:
         checked_flag("absolute", self.absolute)
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One gradient an input."""
         slope = slopes(x[:, None], rows)[:, 0]
-        return Drawn(x * (np.abs(slope) if self.absolute else slope))
+        return Drawn(x * (slope.abs() if self.absolute else slope))
 
 
 @dataclass(frozen=True)
@@ -74,16 +75,17 @@ class SmoothGrad(ByGradient):
         """One a draw."""
         return self.n_draws
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """The gradients at noisy copies, combined."""
-        ranges = np.ptp(x.reshape(len(x), -1), axis=1)
-        noise = [generator(seed, 0).standard_normal((self.n_draws, *x.shape[1:])) for seed in seeds]
-        points = np.stack([own + self.noise * r * z for own, r, z in zip(x, ranges, noise, strict=True)])
+        points = _noise(x, self.n_draws, seeds)
+        ranges = x.flatten(1).amax(dim=1) - x.flatten(1).amin(dim=1)
+        points *= self.noise * ranges.view(-1, *[1] * x.dim())
+        points += x[:, None]
         return self.combined(slopes(points, rows))
 
-    def combined(self, slopes: Floats) -> Drawn:
+    def combined(self, slopes: Any) -> Drawn:
         """The maps of gradients (r, m, …) at noisy copies."""
-        return Drawn(slopes.mean(axis=1), slopes)
+        return Drawn(slopes.mean(dim=1), slopes)
 
 
 @dataclass(frozen=True)
@@ -100,28 +102,37 @@ class SmoothGradSquared(SmoothGrad):
         if self.square not in ("before", "after"):
             raise InputError(f'square is "before" or "after" the mean over draws, not {self.square!r}')
 
-    def combined(self, slopes: Floats) -> Drawn:
+    def combined(self, slopes: Any) -> Drawn:
         """The mean of squares, or the square of the mean with what each draw adds to it, to first order."""
         if self.square == "before":
-            squares = slopes**2
-            return Drawn(squares.mean(axis=1), squares)
-        mean = slopes.mean(axis=1)
-        return Drawn(mean**2, 2 * mean[:, None] * slopes - mean[:, None] ** 2)
+            return super().combined(slopes.square_())
+        mean = slopes.mean(dim=1)
+        return Drawn(mean**2, slopes.mul_(2 * mean[:, None]).sub_(mean[:, None] ** 2))
 
 
 @dataclass(frozen=True)
 class VarGrad(SmoothGrad):
     """The variance of the gradient over noisy copies of the input (Adebayo et al. 2018): never negative."""
 
-    def combined(self, slopes: Floats) -> Drawn:
+    def combined(self, slopes: Any) -> Drawn:
         """The variance, and what each draw adds to it, to first order; none where draws differ by rounding."""
-        squares = (slopes - slopes.mean(axis=1, keepdims=True)) ** 2
-        squares *= ~_same(slopes)[:, None]
-        return Drawn(squares.mean(axis=1), squares)
+        varies = ~_same(slopes)[:, None]
+        squares = slopes.sub_(slopes.mean(dim=1, keepdim=True)).square_()
+        return super().combined(squares.mul_(varies))
 
 
-def _same(slopes: Floats) -> Bools:
+def _noise(x: Any, n_draws: int, seeds: Sequence[Seed]) -> Any:
+    """Normal numbers (r, n_draws, …) like x (r, …), drawn on its device, of each input by its own seed."""
+    torch, noise = require("torch", extra="torch"), x.new_empty(len(x), n_draws, *x.shape[1:])
+    for own, seed in zip(noise, seeds, strict=True):
+        state = int(child_of(seed, 0).generate_state(1, np.uint64)[0])
+        own.normal_(generator=torch.Generator(x.device).manual_seed(state))
+    return noise
+
+
+def _same(slopes: Any) -> Any:
     """Where gradients (r, m, …) are the same for all m, but for rounding in the precision they seem to have."""
-    single = bool((slopes == slopes.astype(np.float32)).all())
+    single = bool((slopes == slopes.float()).all())
     unit = float(np.finfo(np.float32 if single else np.float64).eps)
-    return np.asarray(np.ptp(slopes, axis=1) <= ROUNDING * unit * np.abs(slopes).max(axis=1))
+    low, high = slopes.amin(dim=1), slopes.amax(dim=1)
+    return high - low <= ROUNDING * unit * low.abs().maximum(high.abs())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +13,15 @@ from veridical.attribute.ask import Model, checked, resolve
 from veridical.attribute.evidence import TopK, top_probability, weigh
 from veridical.attribute.given import checked_model, seed_of
 from veridical.attribute.layout import column_notes, layout_of
-from veridical.attribute.network import Network
+from veridical.attribute.network import ON_GPU, Network, as_numbers
 from veridical.attribute.question import Answer, Outputs, Question
 from veridical.attribute.removal import removable
 from veridical.attribute.slopes import Slopes, by_function, reader
 from veridical.errors import InputError, require
 from veridical.masks import child_of
-from veridical.records import Explanation, Fit, Floats, Ints, Placed, Record, Removable, Representation, Seed
+from veridical.records import Explanation, Fit, Floats, Placed, Record, Removable, Representation, Seed
 
-AT_ONCE = 2**24  # numbers of all maps that are held at once, about
+AT_ONCE = 2**22  # numbers of all draws that are held at once, about
 RELATIVE = 1e-3  # of what the weights should sum to, up to which they do
 
 
@@ -37,21 +38,29 @@ class Maps(Record):
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The maps of some inputs, as a method finds them."""
+    """The maps of some inputs, as a method finds them: tensors on the module's device."""
 
-    values: Floats  # (r, *shape)
-    draws: Floats | None = None  # (r, m, *shape), of which the values are the means
-    reference: Floats | None = None  # (r,) what the output exceeds by the sum of the values, where it should
-    outputs: Floats | None = None  # (r,) at the inputs themselves, where the method has met them
+    values: Any  # (r, *shape)
+    draws: Any = None  # (r, m, *shape), of which the values are the means
+    reference: Any = None  # (r,) what the output exceeds by the sum of the values, where it should
+    outputs: Any = None  # (r,) at the inputs themselves, where the method has met them
+
+    @property
+    def errors(self) -> Any:
+        """Standard errors (r, *shape), where something was drawn."""
+        return None if self.draws is None else self.draws.std(dim=1) / math.sqrt(self.draws.shape[1])
 
     def by_token(self) -> Drawn:
         """The numbers of a token's vector as one."""
-        draws = None if self.draws is None else self.draws.sum(axis=-1)
-        return Drawn(self.values.sum(axis=-1), draws, self.reference, self.outputs)
+        draws = None if self.draws is None else self.draws.sum(dim=-1)
+        return Drawn(self.values.sum(dim=-1), draws, self.reference, self.outputs)
 
 
 class ByGradient:
-    """Shared by methods that ask a network for gradients; each says how in ``drawn``."""
+    """Shared by methods that ask a network for gradients; each says how in ``drawn``.
+
+    There all is torch, on the module's device and in its precision; only what is finished comes to NumPy.
+    """
 
     @property
     def n_points(self) -> int:
@@ -63,8 +72,11 @@ class ByGradient:
         """What a reader of any of its maps should know."""
         return ()
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
-        """The maps of the inputs ``rows``, whose points are x (r, *shape), one seed each."""
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
+        """The maps of the inputs ``rows`` (r,), whose points are x (r, *shape), one seed each.
+
+        What ``slopes`` gives is the method's own, to be changed in place.
+        """
         raise NotImplementedError
 
     def references(self, representation: Removable | None, seed: Seed) -> Any:
@@ -112,35 +124,35 @@ class ByGradient:
 
 def _maps(method: ByGradient, slopes: Slopes, seeds: Sequence[Seed]) -> Maps:
     """All maps, as many at once as memory holds."""
-    n, parts = len(slopes.inputs), list[Maps]()
-    size = int(np.prod(slopes.of(slopes.inputs[:1]).shape[1:])) * method.n_points
-    step = max(AT_ONCE // max(size, 1), 1)
-    for start in range(0, n, step):
-        rows = np.arange(start, min(start + step, n))
-        x = slopes.of(slopes.inputs[start : start + step])
-        found = _found(method, slopes, x, rows, [seeds[i] for i in rows.tolist()])
-        errors, residual = None, None
-        if found.draws is not None:
-            errors = found.draws.std(axis=1, ddof=1) / np.sqrt(found.draws.shape[1])
-        if found.reference is not None:
-            own = slopes.values(x[:, None], rows)[:, 0] if found.outputs is None else found.outputs
-            residual = own - found.reference - _total(found.values)
-        parts.append(Maps(found.values, errors, residual))
-
-    def joined(name: str) -> Any:
-        pieces = [getattr(part, name) for part in parts]
-        return None if pieces[0] is None else np.concatenate(pieces)
-
-    return Maps(joined("values"), joined("errors"), joined("residual"))
+    inputs, found = slopes.inputs, list[tuple[Any, ...]]()
+    size = slopes.of(inputs[:1]).numel() * method.n_points
+    step = max((ON_GPU if inputs.is_cuda else AT_ONCE) // max(size, 1), 1)
+    for start in range(0, len(inputs), step):
+        some = slice(start, start + step)
+        found.append(_piece(method, slopes, some, seeds[some]))
+    values, errors, reference, outputs = (_joined(each) for each in zip(*found, strict=True))
+    if reference is None or outputs is None:
+        return Maps(values, errors)
+    return Maps(values, errors, outputs - reference - values.reshape(len(values), -1).sum(axis=1))
 
 
-def _found(method: ByGradient, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+def _piece(method: ByGradient, slopes: Slopes, some: slice, seeds: Sequence[Seed]) -> tuple[Any, ...]:
+    """Values, errors, references and outputs of some inputs."""
+    x, rows = slopes.of(slopes.inputs[some]), slopes.rows[some]
+    found, outputs = _found(method, slopes, x, rows, seeds), None
+    if found.reference is not None:
+        outputs = slopes.values(x[:, None], rows)[:, 0] if found.outputs is None else found.outputs
+    return found.values, found.errors, found.reference, outputs
+
+
+def _joined(some: Sequence[Any]) -> Any:
+    """Tensors of some inputs each, as one array; None if there are none."""
+    return None if some[0] is None else np.concatenate([each.cpu().numpy() for each in some], dtype=np.float64)
+
+
+def _found(method: ByGradient, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
     found = method.drawn(slopes, x, rows, seeds)
     return found if slopes.network.embedding is None else found.by_token()
-
-
-def _total(values: Floats) -> Floats:
-    return np.asarray(values.reshape(len(values), -1).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,14 +182,18 @@ class Asked:
         slopes = Slopes(self.network, self.inputs, read)
         if self.references is not None:
             slopes = Slopes(self.network, self.inputs, read, slopes.of(self.references))
-        x = slopes.of(self.inputs)
-        found = _found(self.method, slopes, x, np.zeros(1, np.int64), [child_of(seed, 0)])
+        found = _found(self.method, slopes, slopes.of(self.inputs), slopes.rows, [child_of(seed, 0)])
         layout = layout_of(self.network, self.batch, self.inputs)
-        values = layout(found.values)[0]
-        weights = self.representation.gather(values) / asked.unit
+
+        def gathered(maps: Any) -> Floats:
+            """Sums over the parts (m, d) of maps (m, …), made one after the other."""
+            each = (layout(one[None].astype(np.float64))[0] for one in maps.cpu().numpy())
+            return np.stack([self.representation.gather(one) for one in each]) / asked.unit
+
+        values = layout(as_numbers(found.values))[0]
+        weights = gathered(found.values)[0]
         n_calls, own = 1 + slopes.n_rows, asked.prediction / asked.unit
-        draws = None if found.draws is None else layout(found.draws[0])
-        sums = None if draws is None else np.stack([self.representation.gather(d) for d in draws]) / asked.unit
+        sums = None if found.draws is None else gathered(found.draws[0])
         intercept = own - float(weights.sum())
         notes = self.notes + self.method.cautions + _probability_notes(self.network, outputs)
         if found.reference is not None:
@@ -232,8 +248,7 @@ def _on_arrays(target: Callable[[Any], Any]) -> Callable[[Floats], Floats]:
     torch, read = require("torch", extra="torch"), by_function(target)
 
     def on_arrays(outputs: Floats) -> Floats:
-        values: Floats = read(torch.as_tensor(outputs), None).detach().cpu().double().numpy()
-        return values
+        return as_numbers(read(torch.as_tensor(outputs), None))
 
     on_arrays.__name__ = getattr(target, "__name__", "target")
     return on_arrays

@@ -64,7 +64,7 @@ class Network:
         inputs, found = self.tensor(batch), []
         with torch.no_grad():
             for piece in pieces(inputs, ON_GPU if inputs.is_cuda else AT_ONCE):
-                found.append(_as_numbers(self._answered(self.ask(inputs[piece]))))
+                found.append(as_numbers(self._answered(self.ask(inputs[piece]))))
         return np.concatenate(found) if found else np.empty((0, 1))
 
     def tensor(self, batch: Any) -> Any:
@@ -273,7 +273,7 @@ def pieces(inputs: Any, at_once: int) -> list[slice]:
     return [slice(start, start + step) for start in range(0, len(inputs), step)]
 
 
-def _as_numbers(outputs: Any) -> Floats:
+def as_numbers(outputs: Any) -> Floats:
     """Outputs as NumPy, whatever their type and device."""
     numbers: Floats = outputs.detach().cpu().double().numpy()
     return numbers

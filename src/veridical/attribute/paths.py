@@ -63,15 +63,15 @@ class IntegratedGradients(ByGradient):
             )
         return representation.keeping(np.zeros((1, len(representation.names)), bool), seed)[0:1]
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """The weighted sum of gradients on the line."""
-        base = np.full_like(x, self.baseline) if slopes.references is None else _fitting(slopes.references, x)
-        shares, weights = _steps(self.n_steps, self.rule)
-        along = shares.reshape(-1, *[1] * (x.ndim - 1))
-        away = x - base
-        found = slopes(base[:, None] + along * away[:, None], rows)
-        mean = np.tensordot(weights, found, axes=(0, 1))
-        return Drawn(away * mean, reference=slopes.values(base[:, None], rows)[:, 0])
+        given = slopes.references
+        base = x.new_full((), self.baseline) if given is None else _fitting(given, x)
+        base = base.expand_as(x)
+        shares, weights = (_along(each, x) for each in _steps(self.n_steps, self.rule))
+        found = slopes(base[:, None].lerp(x[:, None], shares), rows)
+        mean = found.mul_(weights).sum(dim=1)
+        return Drawn((x - base) * mean, reference=slopes.values(base[:, None], rows)[:, 0])
 
 
 @dataclass(frozen=True)
@@ -108,20 +108,25 @@ class ExpectedGradients(ByGradient):
         masks = np.zeros((1 if representation.steady else self.n_draws, len(representation.names)), bool)
         return representation.keeping(masks, child_of(seed, 1))[: len(masks)]
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One gradient a draw, somewhere on the way from its baseline."""
-        assert slopes.references is not None
-        known = slopes.references
-        _fitting(known, x)
-        base, shares = np.empty((len(x), self.n_draws, *x.shape[1:])), np.empty((len(x), self.n_draws))
-        for i, seed in enumerate(seeds):
-            rng = generator(seed, 0)
-            rounds = -(-self.n_draws // len(known))
-            base[i] = known[np.concatenate([rng.permutation(len(known)) for _ in range(rounds)])[: self.n_draws]]
-            shares[i] = rng.random(self.n_draws)
-        away = x[:, None] - base
-        draws = away * slopes(base + shares.reshape(*shares.shape, *[1] * (x.ndim - 1)) * away, rows)
-        return Drawn(draws.mean(axis=1), draws, slopes.values(base, rows).mean(axis=1))
+        known = _fitting(slopes.references, x)
+        chosen, shares = zip(*(self._paths(len(known), seed) for seed in seeds), strict=True)
+        base = known[np.stack(chosen)]
+        found = slopes(base.lerp(x[:, None], _along(np.stack(shares), x)), rows)
+        draws = found.mul_(x[:, None] - base)
+        return Drawn(draws.mean(dim=1), draws, slopes.values(base, rows).mean(dim=1))
+
+    def _paths(self, n: int, seed: Seed) -> tuple[Ints, Floats]:
+        """For each draw, which of n baselines its path comes from, and where on it the gradient is taken."""
+        rng, rounds = generator(seed, 0), -(-self.n_draws // n)
+        chosen = np.concatenate([rng.permutation(n) for _ in range(rounds)])[: self.n_draws]
+        return chosen, rng.random(self.n_draws)
+
+
+def _along(numbers: Floats, x: Any) -> Any:
+    """Numbers (…, m), one a point, to be multiplied with points (…, m, …) of inputs x (r, …)."""
+    return x.new_tensor(numbers).view(*numbers.shape, *[1] * (x.dim() - 1))
 
 
 def _steps(n: int, rule: str) -> tuple[Floats, Floats]:
@@ -154,11 +159,12 @@ def _chosen(batch: Any, rows: Ints) -> Any:
     return batch.iloc[rows] if hasattr(batch, "iloc") else batch[rows]
 
 
-def _fitting(references: Floats, x: Floats) -> Floats:
+def _fitting(references: Any, x: Any) -> Any:
     """Points to compare with, if they are like the instance's."""
-    if references.shape[1:] != x.shape[1:]:
+    wanted, given = tuple(x.shape[1:]), tuple(references.shape[1:])
+    if given != wanted:
         raise InputError(
-            f"the baseline becomes an input of shape {references.shape[1:]}, but the instance one of "
-            f"{x.shape[1:]}: give an instance of the same shape"
+            f"the baseline becomes an input of shape {given}, but the instance one of {wanted}: give an instance "
+            "of the same shape"
         )
     return references

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-import numpy as np
-
 from veridical.attribute.ask import n_rows
-from veridical.attribute.backward import Layer, Rules, Walk, by_rules
+from veridical.attribute.backward import Layer, Rules, Walk, by_rules, rescaled
 from veridical.attribute.maps import ByGradient, Drawn
 from veridical.attribute.network import Network, check_ready, pieces
 from veridical.attribute.slopes import AT_ONCE, Slopes, instead
 from veridical.errors import InputError, require
-from veridical.records import Floats, Ints, Seed
+from veridical.records import Seed
 
 FEWEST = 10  # instances to learn from
 NOTHING = 1e-6  # of a unit's mean square, below which its pattern has no direction
@@ -38,7 +36,7 @@ class PatternNet(ByGradient):
     def __post_init__(self) -> None:
         _check_data(self)
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One pass back an input."""
         return _backed(self, slopes, x, rows, signal=True)
 
@@ -55,7 +53,7 @@ class PatternAttribution(ByGradient):
     def __post_init__(self) -> None:
         _check_data(self)
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One pass back an input."""
         return _backed(self, slopes, x, rows, signal=False)
 
@@ -68,7 +66,7 @@ def _check_data(method: Any) -> None:
         )
 
 
-def _backed(method: Any, slopes: Slopes, x: Floats, rows: Ints, *, signal: bool) -> Drawn:
+def _backed(method: Any, slopes: Slopes, x: Any, rows: Any, *, signal: bool) -> Drawn:
     """Maps by patterns alone, or by patterns times weights."""
     learned, name = patterns(slopes.network, method.data, type(method).__name__), type(method).__name__
 
@@ -77,8 +75,7 @@ def _backed(method: Any, slopes: Slopes, x: Floats, rows: Ints, *, signal: bool)
         return layer.through(pattern if signal else pattern * layer.weight, message)
 
     found = by_rules(slopes, Rules(name, rule, rescaled=True))(x[:, None], rows)[:, 0]
-    largest = np.abs(found).reshape(len(found), -1).max(axis=1)
-    return Drawn(found / np.where(largest > 0, largest, 1.0).reshape(-1, *[1] * (found.ndim - 1)))
+    return Drawn(rescaled(found))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from veridical.attribute.maps import ByGradient, Drawn
 from veridical.attribute.network import check_seen
 from veridical.attribute.slopes import Slopes
 from veridical.errors import InputError, require
-from veridical.records import Floats, Ints, Seed
+from veridical.records import Seed
 
 CAUTION = (
     "such maps hardly change when the network's upper layers are made random, so they say little of what it looks "
@@ -33,7 +33,7 @@ class GuidedBackprop(ByGradient):
         """That a sharp map says little."""
         return (CAUTION,)
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One map an input."""
         return _drawn(self, slopes, x, rows)
 
@@ -47,12 +47,12 @@ class DeconvNet(ByGradient):
         """That a sharp map says little."""
         return (CAUTION,)
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One map an input."""
         return _drawn(self, slopes, x, rows)
 
 
-def _drawn(method: ByGradient, slopes: Slopes, x: Floats, rows: Ints) -> Drawn:
+def _drawn(method: ByGradient, slopes: Slopes, x: Any, rows: Any) -> Drawn:
     check_seen(slopes.network.module, type(method).__name__)
     with rectified(isinstance(method, GuidedBackprop)) as met:
         found = slopes(x[:, None], rows)[:, 0]

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from veridical.attribute.backward import Layer, Rule, Rules, by_rules
 from veridical.attribute.maps import ByGradient, Drawn
 from veridical.attribute.slopes import Slopes
 from veridical.errors import check_positive, require
-from veridical.records import Floats, Ints, Seed
+from veridical.records import Seed
 
 DENSE_EPSILON = 0.1  # of sequential preset A
 
@@ -30,7 +28,7 @@ class LrpEpsilon(ByGradient):
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One pass back an input."""
         rule = epsilon_rule(self.epsilon)
         return _relevance(slopes, x, rows, Rules("LrpEpsilon", rule, of_inputs(rule)))
@@ -45,14 +43,14 @@ class LrpPresetAFlat(ByGradient):
     classes: every step back through what helps alone makes them more alike.
     """
 
-    def drawn(self, slopes: Slopes, x: Floats, rows: Ints, seeds: Sequence[Seed]) -> Drawn:
+    def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One pass back an input."""
         return _relevance(slopes, x, rows, Rules("LrpPresetAFlat", _preset_a, flat_rule))
 
 
-def _relevance(slopes: Slopes, x: Floats, rows: Ints, rules: Rules) -> Drawn:
+def _relevance(slopes: Slopes, x: Any, rows: Any, rules: Rules) -> Drawn:
     outputs, found = by_rules(slopes, rules).with_values(x[:, None], rows)
-    return Drawn(found[:, 0], reference=np.zeros(len(x)), outputs=outputs[:, 0])
+    return Drawn(found[:, 0], reference=x.new_zeros(len(x)), outputs=outputs[:, 0])
 
 
 def _preset_a(layer: Layer, message: Any) -> Any:

@@ -13,7 +13,6 @@ import numpy as np
 from veridical.attribute.ask import checked
 from veridical.attribute.network import ON_GPU, Network, gradients_on, pieces
 from veridical.errors import InputError, ModelError, VeridicalError, require
-from veridical.records import Floats, Ints
 
 AT_ONCE = 2**19  # numbers of input that are differentiated at once, about: what fits the cache is quickest
 
@@ -24,13 +23,14 @@ Read = Callable[[Any, Any], Any]  # outputs (m, k), and which input each row bel
 class Slopes:
     """One output of a network, as a function of points that stand in for its inputs.
 
-    Points are inputs of the module, or the vectors of their tokens where it has an embedding.
+    Points are inputs of the module, or the vectors of their tokens where it has an embedding. They and all that is
+    found are tensors on the module's device, in its precision, or in float32 where that is less.
     """
 
     network: Network
     inputs: Any  # (n, …) the module's own
     read: Read
-    references: Floats | None = None  # (m, …) points that the method compares with
+    references: Any = None  # (m, …) points that the method compares with
     counted: list[int] = field(default_factory=list)  # rows that the module was asked about, piece by piece
 
     @property
@@ -38,7 +38,12 @@ class Slopes:
         """Rows the module was asked about so far."""
         return sum(self.counted)
 
-    def of(self, inputs: Any) -> Floats:
+    @property
+    def rows(self) -> Any:
+        """The numbers of all inputs (n,)."""
+        return require("torch", extra="torch").arange(len(self.inputs), device=self.inputs.device)
+
+    def of(self, inputs: Any) -> Any:
         """The points that inputs are."""
         torch = require("torch", extra="torch")
         if self.network.embedding is None:
@@ -47,7 +52,7 @@ class Slopes:
                     f"the module's inputs are {inputs.dtype}, by which nothing can be differentiated: name the "
                     "submodule that makes vectors of them, as in vd.Network(module, embedding='emb')"
                 )
-            return _floats(inputs)
+            return _single(torch, inputs)
         with torch.no_grad():
             vectors = self.network.embedder()(inputs)
         if vectors.shape[:-1] != inputs.shape:
@@ -55,40 +60,42 @@ class Slopes:
                 f"embedding={self.network.embedding!r} gave a tensor of shape {tuple(vectors.shape)} for inputs "
                 f"of shape {tuple(inputs.shape)}; it must give one vector a token"
             )
-        return _floats(vectors)
+        return _single(torch, vectors)
 
-    def values(self, points: Floats, rows: Ints) -> Floats:
+    def values(self, points: Any, rows: Any) -> Any:
         """The output (r, m) at points (r, m, …), of the inputs ``rows`` (r,)."""
         return self._each(points, rows, False)[0]
 
-    def __call__(self, points: Floats, rows: Ints) -> Floats:
+    def __call__(self, points: Any, rows: Any) -> Any:
         """The derivative of the output at points (r, m, …), of the inputs ``rows`` (r,); shaped as they are."""
         return self._each(points, rows, True)[1]
 
-    def with_values(self, points: Floats, rows: Ints) -> tuple[Floats, Floats]:
+    def with_values(self, points: Any, rows: Any) -> tuple[Any, Any]:
         """The output (r, m), and its derivative, by one pass."""
         return self._each(points, rows, True)
 
-    def _each(self, points: Floats, rows: Ints, wanted: bool) -> tuple[Floats, Floats]:
-        torch = require("torch", extra="torch")
-        (r, m), flat = points.shape[:2], points.reshape(-1, *points.shape[2:])
-        owner = np.repeat(rows, m)
-        values, slopes = np.empty(len(flat)), np.empty(flat.shape if wanted else (0,))
-        for piece in pieces(flat, ON_GPU if self.inputs.is_cuda else AT_ONCE):
-            own = torch.as_tensor(owner[piece], device=self.inputs.device)
-            self.counted.append(len(own))
-            with gradients_on(self.network.module):
-                at = self._tensor(torch, flat[piece]).requires_grad_(wanted)
-                with torch.set_grad_enabled(wanted):
-                    value = self._value(at, own)
-                values[piece] = _floats(value)
-                if wanted:
-                    slopes[piece] = _floats(_slope(torch, value, at))
-        shape = points.shape if wanted else (0,)
-        return values.reshape(r, m), slopes.reshape(shape)
+    def _each(self, points: Any, rows: Any, wanted: bool) -> tuple[Any, Any]:
+        """Piece by piece, as many points at once as are quick."""
+        (r, m), flat = points.shape[:2], points.flatten(0, 1)
+        owner = rows.repeat_interleave(m)
+        values, slopes = flat.new_empty(len(flat)), flat.new_empty(flat.shape if wanted else (0,))
+        for piece in pieces(flat, ON_GPU if flat.is_cuda else AT_ONCE):
+            values[piece], slope = self._at(flat[piece], owner[piece], wanted)
+            if wanted:
+                slopes[piece] = slope
+        return values.reshape(r, m), slopes.reshape(points.shape) if wanted else slopes
 
-    def _tensor(self, torch: Any, points: Floats) -> Any:
-        return self.network.moved(torch.tensor(points))
+    def _at(self, points: Any, own: Any, wanted: bool) -> tuple[Any, Any]:
+        """The output at points (m, …), and if wanted its derivative."""
+        torch = require("torch", extra="torch")
+        self.counted.append(len(own))
+        with gradients_on(self.network.module):
+            at = (
+                self.network.moved(points).clone().requires_grad_(wanted)
+            )  # a leaf, whatever mode points come from
+            with torch.set_grad_enabled(wanted):
+                value = self._value(at, own)
+            return value.detach(), _slope(torch, value, at) if wanted else None
 
     def _value(self, at: Any, own: Any) -> Any:
         """The output at points, checked."""
@@ -152,9 +159,11 @@ def reader(network: Network, inputs: Any, targets: Any) -> Read:
         each = np.full(n, given) if given.ndim == 0 else given
         index = torch.tensor(each, dtype=torch.long, device=inputs.device)
 
+    ends = (int(index.min()), int(index.max())) if index.shape == (n,) else (-1, -1)
+
     def read(outputs: Any, own: Any) -> Any:
         k = outputs.shape[1]
-        if index.shape != (n,) or int(index.min()) < 0 or int(index.max()) >= k:
+        if ends[0] < 0 or ends[1] >= k:
             raise InputError(
                 f"targets are outputs to explain, from 0 to {k - 1}, one for all or one an input ({n})"
             )
@@ -185,6 +194,6 @@ def by_function(target: Callable[[Any], Any]) -> Read:
     return read
 
 
-def _floats(tensor: Any) -> Floats:
-    numbers: Floats = tensor.detach().cpu().double().numpy()
-    return numbers
+def _single(torch: Any, tensor: Any) -> Any:
+    """In single precision at least, in which means of many draws are still good."""
+    return tensor.detach().to(torch.promote_types(tensor.dtype, torch.float32))
