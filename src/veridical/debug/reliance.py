@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from veridical.attribute.ask import Model, resolve
 from veridical.attribute.removal import removable
-from veridical.debug.cases import Cases, cases
+from veridical.debug.cases import Cases, cases, targets_of
 from veridical.debug.concepts import Concept
-from veridical.debug.records import Rng, Subject
+from veridical.debug.records import Rng, Subject, rows_at
 from veridical.debug.region import Inside, fitted, inside, items_of, shares_measured
 from veridical.errors import InputError, NotApplicable
 from veridical.evaluate.compare import interval
@@ -33,6 +33,7 @@ from veridical.represent.regions import is_tensor
 
 DRAWS = 16  # of what stands in for the region, and of random parts to compare it with
 ROUNDING = 1e-9  # share of a difference that is none
+LOOKED = 2000  # instances among which those with a word are looked for
 FEWEST = 5  # instances that have the region
 SHOWN = 3  # explanations that are evidence
 TAKE, NULLS = 3, 4  # what seeds are for
@@ -60,7 +61,7 @@ def reliance(method: Method, subject: Subject, rng: Rng) -> Verdict:
     """
     if isinstance(subject.region, Concept):
         return subject.region(method, subject, rng)
-    some = cases(method, subject, rng)
+    some = _cases(method, subject, rng)
     kept, where = _found(some)
     explained = some.explained()
     own = [explained[i] for i in kept]
@@ -85,6 +86,22 @@ def reliance(method: Method, subject: Subject, rng: Rng) -> Verdict:
         rows=tuple(int(some.rows[kept[i]]) for i in order[: 10 if used else 0]),
         notes=(*some.notes, *_notes(some, kept, where)),
     )
+
+
+def _cases(method: Method, subject: Subject, rng: Rng) -> Cases:
+    """Instances that are looked at: of those that have the region, where it is a word that not all have."""
+    some = cases(method, subject, rng)
+    instances = subject.represent.each(subject.X)
+    item = items_of(subject.region, len(instances))[0]
+    if not isinstance(item, list) or not all(isinstance(name, str) for name in item):
+        return some
+    looked = instances.batch(0, min(len(instances), LOOKED))
+    have = [i for i, own in enumerate(looked) if any({p.name, p.column} & set(item) for p in own.parts)]
+    if len(have) < FEWEST or len(have) == len(looked):
+        return some
+    rows = np.sort(generator(some.seed, TAKE).permutation(have)[: len(some.rows)])
+    outputs = subject.model(subject.represent.each(rows_at(subject.X, rows)).inputs(0, len(rows)))
+    return replace(some, rows=rows, outputs=outputs, targets=targets_of(subject.target, outputs))
 
 
 def _found(some: Cases) -> tuple[list[int], list[Inside]]:
