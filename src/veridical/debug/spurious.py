@@ -27,7 +27,6 @@ from veridical.records import Bools, Explanation, Floats, Measured, Method, Remo
 from veridical.represent.regions import numbers_of
 
 TRAINED = 2000  # instances that models are trained on, at most
-SEVERAL = 20  # different answers up to which they are classes
 USED = 0.6  # share of answers that must go with the plant, whatever else is there; 0.5 if it is not used
 ROUNDING = 1e-9  # difference of shares that is none
 FEWEST = 5  # instances that have the plant as a part
@@ -54,7 +53,7 @@ class Spurious:
     def __call__(self, method: Method, subject: Subject, rng: Rng) -> Verdict:
         some = cases(method, subject, rng)
         X, y = _training(subject, some.seed)
-        label, on = _labeled(y, self.label)
+        label, on = _labeled(y, self.label, some.outputs.shape[1] == 1)
         for plant in (self.plant,) if self.plant is not None else _defaults(subject, X, on):
             models = Models.of(some, plant, (X, y), on)
             decided = [models.decided(model, label) for model in (models.bugged, models.clean)]
@@ -130,12 +129,15 @@ def _training(subject: Subject, seed: Seed) -> tuple[Any, Any]:
     return rows_at(X, rows), rows_at(y, rows)
 
 
-def _labeled(y: Any, label: Any) -> tuple[Any, Bools]:
-    """The label that is given away, and who has it; of numbers, who is above the median."""
+def _labeled(y: Any, label: Any, single: bool) -> tuple[Any, Bools]:
+    """The label that is given away, and who has it; of measurements, who is above the median."""
     values = np.asarray(y)
+    if values.ndim != 1:
+        raise NotApplicable(f"a plant gives one answer a row away, not answers of shape {values.shape[1:]}")
     kinds = np.unique(values)
-    if label is None and values.dtype.kind == "f" and len(kinds) > SEVERAL:
-        return None, np.asarray(values > np.median(values))
+    if label is None and single and values.dtype.kind in "iuf" and len(kinds) > 2:
+        middle = np.median(values)
+        return None, np.asarray(values > middle if middle < kinds[-1] else values == middle)
     label = kinds[-1] if label is None else label
     on = np.asarray(values == label)
     if not on.any() or on.all():
