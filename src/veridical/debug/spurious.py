@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import VALUE, Model, n_rows
-from veridical.debug.cases import OWN, Cases, cases
+from veridical.debug.cases import OWN, Cases, cases, drawn
 from veridical.debug.plant import Column, Patch, Plant, Tone, Word
 from veridical.debug.records import Rng, Subject, rows_at
 from veridical.debug.region import Inside, fitted, inside, shares_measured
@@ -29,6 +29,7 @@ from veridical.represent.regions import numbers_of
 TRAINED = 2000  # instances that models are trained on, at most
 USED = 0.6  # share of answers that must go with the plant, whatever else is there; 0.5 if it is not used
 ROUNDING = 1e-9  # difference of shares that is none
+ASKED = 200  # instances that show it, at most: models answer at once
 FEWEST = 5  # instances that have the plant as a part
 PLANT, NULL, LOOK = 3, 4, 5  # what seeds are for
 NAMES = ("with the shortcut", "without")  # of the two models
@@ -80,8 +81,8 @@ class Models:
     clean: Model
     labels: tuple[Any, ...]  # in the order of the outputs, if nobody names them
     planted: Any  # the cases, all with the plant
-    bare: Any  # and without
     items: Sequence[Any]  # where the plant is
+    asked: tuple[Any, Any]  # more instances, all with the plant, and without
 
     @classmethod
     def of(cls, some: Cases, plant: Plant, training: tuple[Any, Any], on: Bools) -> Models:
@@ -96,12 +97,14 @@ class Models:
             return found
 
         whole, items = planted(some.X, np.ones(n, bool), 0)
-        bare, _ = planted(some.X, np.zeros(n, bool), 1)
+        every = drawn(len(subject.represent.each(subject.X)), some.seed)[:ASKED]
+        more = rows_at(subject.X, every)
+        asked = planted(more, np.ones(len(every), bool), 6)[0], planted(more, np.zeros(len(every), bool), 1)[0]
         seed = int(generator(some.seed, PLANT).integers(2**31))
         bugged = subject.trained(planted(X, on, 2)[0], y, seed)
         at_random = generator(some.seed, PLANT, 4).permutation(on)
         clean = subject.trained(planted(X, at_random, 2)[0], y, seed)
-        return cls(some, bugged, clean, tuple(np.unique(np.asarray(y))), whole, bare, items)
+        return cls(some, bugged, clean, tuple(np.unique(np.asarray(y))), whole, items, asked)
 
     def target(self, model: Model, k: int, label: Any) -> Any:
         """The output that speaks for the plant's label."""
@@ -113,7 +116,7 @@ class Models:
     def decided(self, model: Model, label: Any) -> float:
         """The share of answers that go with the plant, whatever else is in the instance: 0.5 if none do."""
         each = self.some.subject.represent.each
-        with_it, without = (model(each(X).inputs(0, n_rows(X))) for X in (self.planted, self.bare))
+        with_it, without = (model(each(X).inputs(0, n_rows(X))) for X in self.asked)
         k = with_it.shape[1]
         if k == 1:
             middle = float(np.median(np.concatenate([with_it, without])))
@@ -210,8 +213,10 @@ def _verdict(models: Models, label: Any, decided: Sequence[float]) -> Verdict:
             *lines,
             *_of_maps(own, other, where, some.seed),
             *_likeness(own, where, some.seed),
-            Measured("answers that the plant decides, with the shortcut", decided[0], n=len(some.rows)),
-            Measured("answers that the plant decides, without", decided[1], n=len(some.rows)),
+            *(
+                Measured(f"answers that the plant decides, {name}", share, n=n_rows(models.asked[0]))
+                for name, share in zip(NAMES, decided, strict=True)
+            ),
         ),
         evidence=(*own[:SHOWN], *other[:SHOWN]),
         notes=(*some.notes, *_unseen(models, kept[0], where[0])),
