@@ -6,7 +6,8 @@ import argparse
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -136,7 +137,7 @@ def subject_of(place: str) -> Subject:
             raise InputError(f"{before} has no {name!r}{hint}")
         found = getattr(found, step)
     if not isinstance(found, Subject) and callable(found):
-        found = found()
+        found = _finished(found, f"calling {place}, without arguments,")
     if not isinstance(found, Subject):
         raise InputError(
             f"{place} is {type(found).__name__}, and a vd.Subject was wanted, or a function that gives one: "
@@ -152,13 +153,32 @@ def _module(name: str) -> ModuleType:
         if not path.is_file():
             raise InputError(f"there is no file {name!r}")
         sys.path.insert(0, str(path.resolve().parent))
-        return importlib.import_module(path.stem)
+        module = _imported(path.stem)
+        if Path(getattr(module, "__file__", None) or "").resolve() != path.resolve():
+            raise InputError(f"another module is called {path.stem!r} already: give {name!r} another name")
+        return module
     sys.path.insert(0, str(Path.cwd()))
     if importlib.util.find_spec(name.partition(".")[0]) is None:
         raise InputError(
             f"there is no module {name!r} here or installed: run the command where it can be imported"
         )
-    return importlib.import_module(name)
+    return _imported(name)
+
+
+def _imported(name: str) -> ModuleType:
+    found: ModuleType = _finished(lambda: importlib.import_module(name), f"importing {name!r}")
+    return found
+
+
+def _finished(make: Callable[[], Any], what: str) -> Any:
+    """What the caller's own code gives; where it raises, nothing was checked, which is not a check that failed."""
+    try:
+        return make()
+    except VeridicalError:
+        raise
+    except Exception as cause:
+        traceback.print_exc()
+        raise InputError(f"{what} raised {type(cause).__name__}: {cause}") from cause
 
 
 if __name__ == "__main__":
