@@ -183,27 +183,26 @@ class Asked:
         if self.references is not None:
             slopes = Slopes(self.network, self.inputs, read, slopes.of(self.references))
         found = _found(self.method, slopes, slopes.of(self.inputs), slopes.rows, [child_of(seed, 0)])
-        layout = layout_of(self.network, self.batch, self.inputs)
-
-        def gathered(maps: Any) -> Floats:
-            """Sums over the parts (m, d) of maps (m, …), made one after the other."""
-            each = (layout(one[None].astype(np.float64))[0] for one in maps.cpu().numpy())
-            return np.stack([self.representation.gather(one) for one in each]) / asked.unit
-
-        values = layout(as_numbers(found.values))[0]
-        weights = gathered(found.values)[0]
+        layout, numbers = layout_of(self.network, self.batch, self.inputs), as_numbers(found.values)
+        values = layout(numbers)[0]
+        weights = self.representation.gather(values) / asked.unit
         n_calls, own = 1 + slopes.n_rows, asked.prediction / asked.unit
-        sums = None if found.draws is None else gathered(found.draws[0])
+        sums = None if found.draws is None else self._sums(found.draws[0], layout) / asked.unit
         intercept = own - float(weights.sum())
         notes = self.notes + self.method.cautions + _probability_notes(self.network, outputs)
         if found.reference is not None:
             intercept = float(found.reference[0]) / asked.unit
-            sums_to = float(weights.sum()) * asked.unit, float(found.values.sum())
+            sums_to = float(weights.sum()) * asked.unit, float(numbers.sum())
             notes += _residual_notes(*sums_to, asked.prediction, float(found.reference[0]))
         fit = _fit(weights, sums, intercept)
         rule = TopK()
         evidence = weigh(fit, rule, top_probability(fit, rule), n_calls)
         return Answer(fit, evidence, rule.k, n_calls, float(self.method.n_points), notes, values)
+
+    def _sums(self, draws: Any, layout: Callable[[Floats], Floats]) -> Floats:
+        """Sums over the parts (m, d) of draws (m, …), one after the other in float64."""
+        each = (layout(one[None].astype(np.float64))[0] for one in draws.cpu().numpy())
+        return np.stack([self.representation.gather(one) for one in each])
 
     def _read(self, model: Model, outputs: Floats) -> Callable[[Any, Any], Any]:
         target = resolve(self.wanted, model, outputs)

@@ -66,8 +66,7 @@ class IntegratedGradients(ByGradient):
     def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """The weighted sum of gradients on the line."""
         given = slopes.references
-        base = x.new_full((), self.baseline) if given is None else _fitting(given, x)
-        base = base.expand_as(x)
+        base = (x.new_full((), self.baseline) if given is None else _fitting(given, x)).expand_as(x)
         shares, weights = (_along(each, x) for each in _steps(self.n_steps, self.rule))
         found = slopes(base[:, None].lerp(x[:, None], shares), rows)
         mean = found.mul_(weights).sum(dim=1)

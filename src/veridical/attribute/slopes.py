@@ -90,9 +90,7 @@ class Slopes:
         torch = require("torch", extra="torch")
         self.counted.append(len(own))
         with gradients_on(self.network.module):
-            at = (
-                self.network.moved(points).clone().requires_grad_(wanted)
-            )  # a leaf, whatever mode points come from
+            at = self.network.moved(points).clone().requires_grad_(wanted)  # normal even in inference mode
             with torch.set_grad_enabled(wanted):
                 value = self._value(at, own)
             return value.detach(), _slope(torch, value, at) if wanted else None
@@ -151,7 +149,8 @@ def reader(network: Network, inputs: Any, targets: Any) -> Read:
     n = len(inputs)
     if targets is None:
         with torch.no_grad():
-            index = torch.cat([network.ask(inputs[piece]).argmax(dim=1) for piece in pieces(inputs, AT_ONCE)])
+            some = pieces(inputs, ON_GPU if inputs.is_cuda else AT_ONCE)
+            index = torch.cat([network.ask(inputs[piece]).argmax(dim=1) for piece in some])
     else:
         given = np.asarray(targets.cpu() if isinstance(targets, torch.Tensor) else targets)
         if given.dtype.kind not in "iu":
