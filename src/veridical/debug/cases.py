@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from veridical.attribute.given import seed_of
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, explain_all
 from veridical.debug.records import DEAR, DEAREST, MOST, Rng, Subject, rows_at
-from veridical.errors import InputError
+from veridical.errors import InputError, NotApplicable
 from veridical.masks import child_of, generator
 from veridical.records import Explanation, Floats, Instances, Ints, Method, Seed, Shareable
 
@@ -72,6 +73,14 @@ def _checked(explanation: Explanation) -> Explanation:
         )
         raise InputError(f"the method gave {what} for {len(explanation.parts)} parts; wanted one number a part")
     return explanation
+
+
+def check_not_empty(explanations: Sequence[Explanation]) -> None:
+    """Refuse explanations of a model that answers the same to everything: they can show nothing."""
+    if np.mean([not each.weights.any() for each in explanations]) > 0.5:
+        raise NotApplicable(
+            "most explanations are empty: the model answers the same whatever is changed, so they show nothing"
+        )
 
 
 def cases(method: Method, subject: Subject, rng: Rng, most: int | None = None) -> Cases:

@@ -20,7 +20,7 @@ from veridical.attribute.given import seed_of
 from veridical.attribute.lime import Lime
 from veridical.attribute.maps import ByGradient
 from veridical.attribute.network import Network
-from veridical.debug.doubt import SCORES, by_column, cosines
+from veridical.debug.doubt import SCORES, cosines
 from veridical.debug.influence import self_influence
 from veridical.debug.labeled import Labeled, labeled
 from veridical.debug.noise import Noise, noise_of
@@ -30,6 +30,7 @@ from veridical.debug.similarity import ANOTHER, CONSTANT, NOISE, NULLS, SHUFFLED
 from veridical.debug.tracin import tracin
 from veridical.errors import InputError, NotApplicable, check_whole
 from veridical.evaluate.report import named
+from veridical.evaluate.weights import by_column
 from veridical.masks import child_of, generator
 from veridical.records import Bools, Explanation, Floats, Ints, Measured, Method, Record, Seed, Shareable, Verdict
 
@@ -156,14 +157,15 @@ class Scored(Record):
         """Scores of explanations of the given labels."""
         data, name = self.data.at(self.at), next(iter(named(method)))
         why, signs = data.explained(method, model, seed)
-        weights, labels = by_column(why, signs), data.labels
+        weights, labels = by_column(why) * signs[:, None], data.labels
         nulls = list(self._nulls(weights))
         for kind, score in SCORES.items():
             empty = [(null, score(changed, labels)) for null, changed in nulls]
             yield from self.measured(f"{name}: {kind}", score(weights, labels), empty)
         told = signs * np.array([each.local_prediction for each in why])
         yield from self.measured(f"{name}: what the weights sum to", -told)
-        before = by_column(*data.explained(method, data.subject.model, seed))
+        clean, clean_signs = data.explained(method, data.subject.model, seed)
+        before = by_column(clean) * clean_signs[:, None]
         if before.shape == weights.shape:
             empty = [(null, 1 - cosines(before, changed)) for null, changed in nulls]
             yield from self.measured(f"{name}: changed by the flips", 1 - cosines(before, weights), empty)

@@ -16,13 +16,14 @@ from scipy.stats import rankdata
 from veridical.attribute.ask import n_rows
 from veridical.attribute.given import seed_of
 from veridical.debug.asked import joined
-from veridical.debug.cases import Cases, cases, most_of
+from veridical.debug.cases import Cases, cases, check_not_empty, most_of
 from veridical.debug.points import points
 from veridical.debug.ranking import auroc
 from veridical.debug.records import FEWEST, Rng, Subject, rows_at
 from veridical.debug.sampling import Real, scaled
 from veridical.debug.similarity import ANOTHER, NULLS, Change
 from veridical.errors import InputError, NotApplicable
+from veridical.evaluate.weights import by_column
 from veridical.masks import generator
 from veridical.records import Bools, Explanation, Floats, Measured, Method, Seed, Verdict
 
@@ -87,8 +88,8 @@ class Kinds:
 
     def _unusual(self) -> Floats:
         """The distance of each from the nearest explanation of other usual instances, columns in spreads."""
-        columns = sorted({part.column for each in self.known for part in each.parts})
-        known, both = (by_column(many, columns) for many in (self.known, [*self.usual, *self.shifted]))
+        every = by_column([*self.known, *self.usual, *self.shifted])
+        known, both = np.split(every, [len(self.known)])
         spread = known.std(axis=0)
         unit = np.where(spread > 0, spread, float(spread.max()) or 1.0)
         return Real.of(known / unit, known / unit).distances(both / unit)
@@ -119,6 +120,7 @@ def shift(method: Method, subject: Subject, rng: Rng) -> Verdict:
     both = cases(method, replace(subject, X=_together(usual, other), y=None), rng, n_rows(usual) + n_rows(other))
     cuts = [n_rows(usual) // 2, n_rows(usual)]
     explained = both.explained()
+    check_not_empty(explained)
     kinds = Kinds(explained[cuts[0] : cuts[1]], explained[cuts[1] :], explained[: cuts[0]])
     beside = {
         "the model's own confidence": confidence(both.outputs, cuts[1])[cuts[0] :],
@@ -230,14 +232,3 @@ def _sentence(passed: bool, line: Measured, limit: float, others: Sequence[Measu
         f"{words}: the best thing to tell them by ({name}) is right {value:.2f} of the time, where guessing is "
         f"0.50 and chance reaches {limit:.2f}" + (f" ({also})." if also else ".")
     )
-
-
-def by_column(explanations: Sequence[Explanation], columns: Sequence[str]) -> Floats:
-    """Weights summed by column, (n, columns); columns that are not named are left out."""
-    at = {column: j for j, column in enumerate(columns)}
-    found = np.zeros((len(explanations), len(columns)))
-    for i, each in enumerate(explanations):
-        for part, weight in zip(each.parts, each.weights, strict=True):
-            if part.column in at:
-                found[i, at[part.column]] += weight
-    return found
