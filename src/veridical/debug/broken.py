@@ -175,8 +175,9 @@ def _unstable(signed: Alike, some: Cases, own: tuple[Explanation, ...]) -> Verdi
         "Explanations of the same model, made again with another seed, are hardly more alike than random ones: "
         "whether they notice that something is broken cannot be seen."
     )
+    line = signed.measured()
     return Verdict(
-        False, signed.again, signed.null, words, nulls=signed.nulls, measures=(signed.measured(),),
+        False, line.value, signed.null, words, interval=(line.low, line.high), nulls=line.nulls, measures=(line,),
         evidence=own[:SHOWN], notes=some.notes,
     )  # fmt: skip
 

@@ -101,6 +101,13 @@ def cases_at(method: Method, subject: Subject, rows: Ints, seed: Seed) -> Cases:
     return Cases(method, subject, rows, outputs, targets_of(subject.target, outputs), seed)
 
 
+def examples(method: Method, subject: Subject, rows: Ints, seed: Seed) -> tuple[Explanation, ...]:
+    """Explanations of these instances, to be shown."""
+    instances = subject.represent.each(rows_at(subject.X, rows))
+    found = explain_all(method, subject.model, instances, subject.target, seed, Plan())
+    return tuple(_checked(each) for each in found)
+
+
 def most_of(method: Method, instances: Instances) -> int:
     """How many instances a check explains: it depends on what an explanation costs."""
     table, n_points = isinstance(instances.batch(0, 1)[0], Shareable), getattr(method, "n_points", 1)

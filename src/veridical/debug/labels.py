@@ -32,10 +32,10 @@ from veridical.errors import InputError, NotApplicable, check_whole
 from veridical.evaluate.report import named
 from veridical.evaluate.weights import by_column
 from veridical.masks import child_of, generator
-from veridical.records import Bools, Explanation, Floats, Ints, Measured, Method, Record, Seed, Shareable, Verdict
+from veridical.records import Bools, Floats, Ints, Measured, Method, Record, Seed, Shareable, Verdict
 
 DRAWN, FOLDS, FLIPS, PLANTED, EXPLAINED, RANDOM = range(6)  # what seeds are for
-SHOWN = 3  # suspects whose explanations are shown
+SHOWN = 3  # rows whose explanations are shown
 NAMED = 5  # suspects that the sentence names
 LISTED = 1000  # suspects that the verdict lists, at most
 CHEAP, COSTLY = 200, 40  # explanations
@@ -113,10 +113,8 @@ class Labels:
     ) -> Verdict:
         suspects = noise.suspects[:LISTED]
         rows = tuple(int(row) for row in data.rows[suspects])
-        worst = suspects[:SHOWN]
-        evidence: tuple[Explanation, ...] = ()
-        if len(worst):
-            evidence = data.at(worst).explained(method, data.subject.model, child_of(seed, EXPLAINED))[0]
+        worst = np.argsort(-noise.wrong, kind="stable")[:SHOWN]
+        evidence = data.at(worst).explained(method, data.subject.model, child_of(seed, EXPLAINED))[0]
         return Verdict(
             not noise.found, noise.share, 0.0, _sentence(noise, rows, measures, notes),
             check="labels", interval=(noise.low, noise.high), measures=tuple(measures), evidence=evidence,
