@@ -160,9 +160,10 @@ def _verdict(
     worst = int(np.argmax(np.array([line[0].value for line in lines]) - limits if passed else over))
     line, limit = lines[worst][0], float(limits[worst])
     begin = words.same if not passed else words.changed if line.value <= limit else words.unsure
+    chance = ", but so much may be chance" if begin == words.unsure else ""
     sentence = (
-        f"{begin}: {100 * max(line.value, 0):.0f} % of their likeness is left ({found[worst].name}), where "
-        f"at most {100 * limit:.0f} % may be" + ("." if begin != words.unsure else ", but so much may be chance.")
+        f"{begin}: of how alike they are when made again, {max(line.value, 0):.0%} is left ({found[worst].name}), "
+        f"and at most {limit:.0%} may be{chance}."
     )
     return Verdict(
         passed, line.value, limit, sentence, interval=(line.low, line.high), nulls=line.nulls,

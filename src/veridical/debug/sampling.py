@@ -119,7 +119,7 @@ def _inputs(subject: Subject, rows: Ints) -> Any:
 
 def _verdict(line: Measured, area: Measured, notes: tuple[str, ...]) -> Verdict:
     passed = not line.low > LIMIT
-    share = f"{100 * line.value:.0f} %"
+    share = f"{line.value:.0%}"
     where = "lie where hardly any real instance lies (of real ones, 5 % do)"
     if not passed:
         words = (
