@@ -226,7 +226,10 @@ def _sentence(noise: Noise, rows: tuple[int, ...], measures: list[Measured], not
             f"Look at rows {first} first; either their labels are wrong, or the model is, and sure of it."
         )
     elif any(BLIND in note for note in notes):
-        said = "No sign of wrong labels, but labels that were flipped on purpose left no sign either."
+        said = (
+            f"No sign of wrong labels, but that says little: among these {n:,} rows there was none either when "
+            "labels were flipped on purpose."
+        )
     else:
         said = (
             f"No sign of wrong labels: the model contradicts {noise.contradicted:.1%} of {n:,}, and the less the "
