@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import veridical as vd
 from veridical.debug.mismatch import mistakes
 from veridical.debug.points import points
+from veridical.debug.shift import shift
 from veridical.debug.twins import twins
 
 RNG = np.random.default_rng(0)
@@ -90,3 +91,11 @@ def test_capitals_of_a_series_of_texts() -> None:
     texts = pd.Series(["SO IT IS", *(f"one {word} more" for word in "abcdefghijk")], index=range(5, 17))
     ((name, way),) = mistakes(vd.Subject(lambda some: np.array([len(t) for t in some]), vd.Words(), texts))
     assert (name, way(["ab"])) == ("case", ["AB"])
+
+
+def test_rows_of_the_data_are_no_other_kind() -> None:
+    """Shifted instances that are among X are nearer to the others than those are to each other."""
+    subject = vd.Subject(MODEL.predict_proba, vd.Rows(X), X, shifted=X[::-1])
+    for seed in range(3):
+        with pytest.raises(vd.NotApplicable, match="neither by the explanations nor by"):
+            shift(LIME, subject, seed)
