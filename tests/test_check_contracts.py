@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import veridical as vd
+from explanations import mushroom
 from veridical.debug import CHECKS
 
 X, Y = load_wine(return_X_y=True)
@@ -39,13 +43,15 @@ def broken(found: vd.Verdict, name: str) -> list[str]:
     if not found.sentence.endswith(".") or not found.sentence[:1].isupper():
         wrong.append("it says no sentence")
     shown = set(found.nulls).union(*(line.nulls for line in found.measures))
-    if not shown & NULLS or not set(found.nulls) <= NULLS:
-        wrong.append("it shows nothing that knows nothing")
+    if not shown >= NULLS or not set(found.nulls) <= NULLS:
+        wrong.append("it does not show all that knows nothing")
+    if not np.isfinite(found.interval).all():
+        wrong.append("it does not say how sure it is")
     if not found.measures or not all(line.name and np.isfinite(line.value) for line in found.measures):
         wrong.append("it has no table")
     if found.check not in ("", name):
         wrong.append("it has the name of another check")
-    if not all(isinstance(each, vd.Explanation) for each in found.evidence):
+    if not found.evidence or not all(isinstance(each, vd.Explanation) for each in found.evidence):
         wrong.append("its evidence is no explanation")
     if any(not 0 <= row < len(X) for row in found.rows):
         wrong.append("it is about rows that there are not")
@@ -69,19 +75,36 @@ def test_a_check_is_explained(name: str) -> None:
     assert (CHECKS[name].__doc__ or "").splitlines()[0].endswith((".", "?"))
 
 
+SOUND = vd.Verdict(
+    True, 0.1, 0.5, "A sentence.", interval=(0.0, 0.2), nulls=dict.fromkeys(NULLS, 0.0),
+    measures=(vd.Measured("a", 1.0),), evidence=(mushroom(),),
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "found",
+    "changes",
     [
-        vd.Verdict(
-            True, float("nan"), 0.5, "A sentence.", nulls={"noise": 0.0}, measures=(vd.Measured("a", 1.0),)
-        ),
-        vd.Verdict(True, 0.1, 0.5, "no sentence", nulls={"noise": 0.0}, measures=(vd.Measured("a", 1.0),)),
-        vd.Verdict(True, 0.1, 0.5, "A sentence.", measures=(vd.Measured("a", 1.0),)),
-        vd.Verdict(True, 0.1, 0.5, "A sentence.", nulls={"guess": 0.0}, measures=(vd.Measured("a", 1.0),)),
-        vd.Verdict(True, 0.1, 0.5, "A sentence.", nulls={"noise": 0.0}),
-        vd.Verdict(True, 0.1, 0.5, "A sentence.", "b", nulls={"noise": 0.0}, measures=(vd.Measured("a", 1.0),)),
+        {"observed": float("nan")},
+        {"sentence": "no sentence"},
+        {"nulls": {}},
+        {"nulls": {**SOUND.nulls, "guess": 0.0}},
+        {"measures": ()},
+        {"check": "b"},
+        {"interval": (float("nan"), float("nan"))},
+        {"evidence": ()},
     ],
-    ids=["no number", "no sentence", "no nulls", "other nulls", "no table", "another name"],
+    ids=lambda changes: next(iter(changes)),
 )
-def test_the_contract_catches_saboteurs(found: vd.Verdict) -> None:
-    assert len(broken(found, "a")) == 1
+def test_the_contract_catches_saboteurs(changes: dict[str, Any]) -> None:
+    assert broken(SOUND, "a") == []
+    assert len(broken(replace(SOUND, **changes), "a")) == 1
+
+
+@pytest.mark.parametrize("method", [vd.Lime(n_samples=64), vd.Gradient()], ids=["Lime", "Gradient"])
+def test_a_concept_keeps_to_it(method: Any) -> None:
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 2)).eval()
+    rows = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    concept = vd.Concept("high", rows[:20] + np.eye(4, dtype=np.float32)[0] * 3, "0", rows)
+    found = vd.debug(network, vd.Rows(rows), rows[:20], check="reliance", method=method, region=concept, target=1)
+    assert broken(found, "tcav") == []

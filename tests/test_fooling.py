@@ -75,7 +75,7 @@ def test_an_attacked_model_is_caught() -> None:
     assert found.observed < 0.3 < found.expected
     assert "another rule" in found.sentence
     assert (found.observed, found.expected, found.rows) == (again.observed, again.expected, again.rows)
-    assert set(found.nulls) == {"constant", "noise", "shuffled"}
+    assert set(found.nulls) == {"constant", "noise", "shuffled", "another"}
     assert len(found.evidence) == 1
     assert len(found.rows) == 10
 

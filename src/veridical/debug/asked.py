@@ -58,10 +58,9 @@ def asked(method: Method, subject: Subject, rows: Ints, seed: Seed, picked: int 
     batches, owner = [], []
     for number, representation in enumerate(instances.batch(0, len(rows))):
         listener = Listener(model)
-        target = None if subject.target is None else subject.target
         try:
             heard = Model(listener, model.classes, model.found)
-            method(heard, representation, (target,), child_of(seed, number))
+            method(heard, representation, (subject.target,), child_of(seed, number))
         except Enough:
             pass
         batch = joined(listener.heard)

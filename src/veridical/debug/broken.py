@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from veridical.attribute.ask import Model
-from veridical.debug.cases import AGAIN, Cases
+from veridical.debug.cases import AGAIN, Cases, check_not_empty
 from veridical.debug.similarity import OURS, Alike, Reference
 from veridical.errors import ModelError, NotApplicable
 from veridical.evaluate.weights import correlation
@@ -95,6 +95,7 @@ def compared(some: Cases, made: Iterable[Twin], words: Words) -> Verdict:
     """Hold explanations against those of broken twins: none may be much like them."""
     own, again = some.explained(), some.explained(AGAIN)
     _check(own)
+    check_not_empty(own)
     reference = Reference.of(own, again, child_of(some.seed, NULLS))
     main = reference.alike(again)[reference.main]
     if not main.clear:
@@ -159,9 +160,10 @@ def _verdict(
     worst = int(np.argmax(np.array([line[0].value for line in lines]) - limits if passed else over))
     line, limit = lines[worst][0], float(limits[worst])
     begin = words.same if not passed else words.changed if line.value <= limit else words.unsure
+    chance = ", but so much may be chance" if begin == words.unsure else ""
     sentence = (
-        f"{begin}: {100 * max(line.value, 0):.0f} % of their likeness is left ({found[worst].name}), where "
-        f"at most {100 * limit:.0f} % may be" + ("." if begin != words.unsure else ", but so much may be chance.")
+        f"{begin}: of how alike they are when made again, {max(line.value, 0):.0%} is left ({found[worst].name}), "
+        f"and at most {limit:.0%} may be{chance}."
     )
     return Verdict(
         passed, line.value, limit, sentence, interval=(line.low, line.high), nulls=line.nulls,
@@ -174,8 +176,9 @@ def _unstable(signed: Alike, some: Cases, own: tuple[Explanation, ...]) -> Verdi
         "Explanations of the same model, made again with another seed, are hardly more alike than random ones: "
         "whether they notice that something is broken cannot be seen."
     )
+    line = signed.measured()
     return Verdict(
-        False, signed.again, signed.null, words, nulls=signed.nulls, measures=(signed.measured(),),
+        False, line.value, signed.null, words, interval=(line.low, line.high), nulls=line.nulls, measures=(line,),
         evidence=own[:SHOWN], notes=some.notes,
     )  # fmt: skip
 
@@ -185,10 +188,6 @@ def _check(own: Sequence[Explanation]) -> None:
         raise NotApplicable(
             f"explanations have fewer than {FEWEST} parts, which leaves no order to compare: give instances, or a "
             "representer, with more parts"
-        )
-    if np.mean([not each.weights.any() for each in own]) > 0.5:
-        raise NotApplicable(
-            "most explanations are empty: the model answers the same whatever is changed, so nothing can be broken"
         )
 
 

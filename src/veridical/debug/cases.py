@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from veridical.attribute.given import seed_of
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, explain_all
 from veridical.debug.records import DEAR, DEAREST, MOST, Rng, Subject, rows_at
-from veridical.errors import InputError
+from veridical.errors import InputError, NotApplicable
 from veridical.masks import child_of, generator
 from veridical.records import Explanation, Floats, Instances, Ints, Method, Seed, Shareable
 
@@ -74,6 +75,14 @@ def _checked(explanation: Explanation) -> Explanation:
     return explanation
 
 
+def check_not_empty(explanations: Sequence[Explanation]) -> None:
+    """Refuse explanations of a model that answers the same to everything: they can show nothing."""
+    if np.mean([not each.weights.any() for each in explanations]) > 0.5:
+        raise NotApplicable(
+            "most explanations are empty: the model answers the same whatever is changed, so they show nothing"
+        )
+
+
 def cases(method: Method, subject: Subject, rng: Rng, most: int | None = None) -> Cases:
     """At most so many instances, drawn at random; each has the class that is predicted for it as target."""
     seed, instances = seed_of(rng), subject.represent.each(subject.X)
@@ -90,6 +99,13 @@ def cases_at(method: Method, subject: Subject, rows: Ints, seed: Seed) -> Cases:
     rows = np.sort(rows)
     outputs = subject.model(subject.represent.each(rows_at(subject.X, rows)).inputs(0, len(rows)))
     return Cases(method, subject, rows, outputs, targets_of(subject.target, outputs), seed)
+
+
+def examples(method: Method, subject: Subject, rows: Ints, seed: Seed) -> tuple[Explanation, ...]:
+    """Explanations of these instances, to be shown."""
+    instances = subject.represent.each(rows_at(subject.X, rows))
+    found = explain_all(method, subject.model, instances, subject.target, seed, Plan())
+    return tuple(_checked(each) for each in found)
 
 
 def most_of(method: Method, instances: Instances) -> int:

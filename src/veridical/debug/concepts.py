@@ -7,7 +7,7 @@ them an output grows or falls: what counts is whether the concept's is unlike th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from veridical.attribute.ask import n_rows
 from veridical.attribute.given import checked_model, seed_of
 from veridical.attribute.network import Network
 from veridical.debug.activations import given_and_made, slopes_at
+from veridical.debug.cases import examples
 from veridical.debug.influence import left_out_residuals
 from veridical.debug.records import FEWEST, Rng, Subject
 from veridical.errors import InputError, check_whole
@@ -27,6 +28,7 @@ from veridical.records import Floats, Ints, Measured, Method, Record, Verdict
 LEVEL = 0.05
 RIDGE = 0.1  # of the classifier, relative to the mean square of what it tells apart
 CHANCES = 30  # random concepts that a concept is compared with
+SHOWN = 3  # explanations that are evidence
 LARGEST = 100  # examples a side that a direction is learned from, at most
 
 
@@ -56,7 +58,8 @@ class Concept:
         """Whether the subject's target depends on the concept."""
         instances = subject.represent.each(subject.X)
         inputs = instances.inputs(0, len(instances))
-        return tcav(subject.model.predict, inputs, concept=self, target=subject.target, rng=rng)
+        found = tcav(subject.model.predict, inputs, concept=self, target=subject.target, rng=rng)
+        return replace(found, evidence=examples(method, subject, np.arange(SHOWN), seed_of(rng)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,6 +140,7 @@ class Compared(Record):
     chance_cosines: Floats  # (c, s)
     accuracy: tuple[float, float]  # of the concept's direction, and of random ones
     noise: float  # the mean score of normal directions
+    shuffled: float  # and of what tells examples from others once they are mixed
 
     @property
     def p(self) -> float:
@@ -182,16 +186,18 @@ def _compared(
     accuracy = float(np.mean([space.accuracy(*pair) for pair in pairs[:3]]))
     by_chance = float(np.mean([space.accuracy(*np.split(rng.permutation(pool)[: 2 * m], 2)) for _ in range(3)]))
     normal = [space.of(each, gradients)[0] for each in rng.standard_normal((CHANCES, gradients.shape[1]))]
+    mixed = [space.along(*np.split(rng.permutation(np.r_[pair]), 2))[0] for pair in pairs]
     return Compared(
-        mine[:, 0], mine[:, 1], chance[..., 0], chance[..., 1], (accuracy, by_chance), float(np.mean(normal))
-    )
+        mine[:, 0], mine[:, 1], chance[..., 0], chance[..., 1], (accuracy, by_chance),
+        noise=float(np.mean(normal)), shuffled=float(np.mean(mixed)),
+    )  # fmt: skip
 
 
 def _verdict(found: Compared, concept: Concept, target: str) -> Verdict:
     score, low, high = interval(found.scores)
     cosine, least, most = interval(found.cosines)
     chance, p = float(found.chance_scores.mean()), found.p
-    nulls = {"constant": 0.5, "noise": found.noise, "another": chance}
+    nulls = {"constant": 0.5, "noise": found.noise, "shuffled": found.shuffled, "another": chance}
     spread = {"another": float(np.abs(found.chance_cosines.mean(axis=1)).mean()), "constant": 0.0}
     measures = (
         Measured("TCAV score", score, max(low, 0.0), min(high, 1.0), len(found.scores), nulls),

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from veridical.records import Explanation, Floats, Ints
+from veridical.records import Floats, Ints
 
 # explanations' weights (n, c) for the given labels, by column, and the labels (n,), to a score a row
 Score = Callable[[Floats, Ints], Floats]
-
-
-def by_column(explanations: Sequence[Explanation], signs: Floats) -> Floats:
-    """Weights (n, c) of all columns that any explanation has, those of a column summed, times a sign a row."""
-    columns = {part.column: None for why in explanations for part in why.parts}
-    at = {column: j for j, column in enumerate(columns)}
-    found = np.zeros((len(explanations), len(at)))
-    for row, why in zip(found, explanations, strict=True):
-        np.add.at(row, [at[part.column] for part in why.parts], why.weights)
-    return found * signs[:, None]
 
 
 def against(weights: Floats, labels: Ints) -> Floats:

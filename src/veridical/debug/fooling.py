@@ -20,15 +20,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from veridical.attribute.ask import resolve
-from veridical.attribute.given import answered, seed_of
+from veridical.attribute.given import seed_of
 from veridical.attribute.question import is_flat
 from veridical.debug.asked import asked
+from veridical.debug.cases import examples
 from veridical.debug.points import points
 from veridical.debug.records import Rng, Subject, rows_at
 from veridical.errors import NotApplicable
 from veridical.evaluate.compare import interval
 from veridical.masks import child_of, generator
-from veridical.records import Bools, Explanation, Floats, Ints, Measured, Method, Record, Seed, Verdict
+from veridical.records import Bools, Floats, Ints, Measured, Method, Record, Seed, Verdict
 
 REAL = 500  # real instances, at most
 FEWEST = 30  # and at least
@@ -86,7 +87,7 @@ def fooling(method: Method, subject: Subject, rng: Rng) -> Verdict:
             Measured("this model", observed, low, high, len(missed), nulls),
             *(Measured(f"honest {kind}", *interval(1 - each), len(each)) for kind, each in honest.items()),
         ),
-        evidence=_evidence(method, subject, int(rows[order[0]]), seed),
+        evidence=examples(method, subject, rows[order[:1]], child_of(seed, EVIDENCE)),
         rows=tuple(int(i) for i in rows[order]),
         notes=(f"{len(ground.real)} real instances and {len(ground.changed)} changed ones were compared.",),
     )
@@ -213,14 +214,9 @@ def _nulls(ground: Ground, rng: np.random.Generator) -> dict[str, float]:
         "constant": np.full(len(ground.at_changed), ground.at_changed.mean()),
         "noise": rng.normal(ground.at_changed.mean(), spread, len(ground.at_changed)),
         "shuffled": rng.permutation(ground.at_changed),
+        "another": np.roll(ground.at_changed, len(ground.at_changed) // 2),  # they come instance by instance
     }
     return {key: 1 - float(ground.unlearned(each, ground.at_real).mean()) for key, each in answers.items()}
-
-
-def _evidence(method: Method, subject: Subject, row: int, seed: Seed) -> tuple[Explanation, ...]:
-    """The explanation of the instance whose answer surprises most."""
-    representation = subject.represent.each(rows_at(subject.X, [row])).batch(0, 1)[0]
-    return answered(method(subject.model, representation, (subject.target,), child_of(seed, EVIDENCE)))
 
 
 def _sentence(passed: bool, observed: float, expected: float) -> str:

@@ -20,7 +20,7 @@ from veridical.attribute.given import seed_of
 from veridical.attribute.lime import Lime
 from veridical.attribute.maps import ByGradient
 from veridical.attribute.network import Network
-from veridical.debug.doubt import SCORES, by_column, cosines
+from veridical.debug.doubt import SCORES, cosines
 from veridical.debug.influence import self_influence
 from veridical.debug.labeled import Labeled, labeled
 from veridical.debug.noise import Noise, noise_of
@@ -30,11 +30,12 @@ from veridical.debug.similarity import ANOTHER, CONSTANT, NOISE, NULLS, SHUFFLED
 from veridical.debug.tracin import tracin
 from veridical.errors import InputError, NotApplicable, check_whole
 from veridical.evaluate.report import named
+from veridical.evaluate.weights import by_column
 from veridical.masks import child_of, generator
-from veridical.records import Bools, Explanation, Floats, Ints, Measured, Method, Record, Seed, Shareable, Verdict
+from veridical.records import Bools, Floats, Ints, Measured, Method, Record, Seed, Shareable, Verdict
 
 DRAWN, FOLDS, FLIPS, PLANTED, EXPLAINED, RANDOM = range(6)  # what seeds are for
-SHOWN = 3  # suspects whose explanations are shown
+SHOWN = 3  # rows whose explanations are shown
 NAMED = 5  # suspects that the sentence names
 LISTED = 1000  # suspects that the verdict lists, at most
 CHEAP, COSTLY = 200, 40  # explanations
@@ -112,10 +113,8 @@ class Labels:
     ) -> Verdict:
         suspects = noise.suspects[:LISTED]
         rows = tuple(int(row) for row in data.rows[suspects])
-        worst = suspects[:SHOWN]
-        evidence: tuple[Explanation, ...] = ()
-        if len(worst):
-            evidence = data.at(worst).explained(method, data.subject.model, child_of(seed, EXPLAINED))[0]
+        worst = np.argsort(-noise.wrong, kind="stable")[:SHOWN]
+        evidence = data.at(worst).explained(method, data.subject.model, child_of(seed, EXPLAINED))[0]
         return Verdict(
             not noise.found, noise.share, 0.0, _sentence(noise, rows, measures, notes),
             check="labels", interval=(noise.low, noise.high), measures=tuple(measures), evidence=evidence,
@@ -156,14 +155,15 @@ class Scored(Record):
         """Scores of explanations of the given labels."""
         data, name = self.data.at(self.at), next(iter(named(method)))
         why, signs = data.explained(method, model, seed)
-        weights, labels = by_column(why, signs), data.labels
+        weights, labels = by_column(why) * signs[:, None], data.labels
         nulls = list(self._nulls(weights))
         for kind, score in SCORES.items():
             empty = [(null, score(changed, labels)) for null, changed in nulls]
             yield from self.measured(f"{name}: {kind}", score(weights, labels), empty)
         told = signs * np.array([each.local_prediction for each in why])
         yield from self.measured(f"{name}: what the weights sum to", -told)
-        before = by_column(*data.explained(method, data.subject.model, seed))
+        clean, clean_signs = data.explained(method, data.subject.model, seed)
+        before = by_column(clean) * clean_signs[:, None]
         if before.shape == weights.shape:
             empty = [(null, 1 - cosines(before, changed)) for null, changed in nulls]
             yield from self.measured(f"{name}: changed by the flips", 1 - cosines(before, weights), empty)
@@ -226,7 +226,10 @@ def _sentence(noise: Noise, rows: tuple[int, ...], measures: list[Measured], not
             f"Look at rows {first} first; either their labels are wrong, or the model is, and sure of it."
         )
     elif any(BLIND in note for note in notes):
-        said = "No sign of wrong labels, but labels that were flipped on purpose left no sign either."
+        said = (
+            f"No sign of wrong labels, but that says little: among these {n:,} rows there was none either when "
+            "labels were flipped on purpose."
+        )
     else:
         said = (
             f"No sign of wrong labels: the model contradicts {noise.contradicted:.1%} of {n:,}, and the less the "

@@ -114,7 +114,7 @@ def mistakes(subject: Subject) -> Iterator[tuple[str, Callable[[Any], Any]]]:
     if len(columns):
         values = columns_of(X, columns)
         means, sds = values.mean(axis=0), values.std(axis=0)
-        plain = np.abs(means).max() < 0.1 and np.abs(sds - 1).max() < 0.1  # then it changes nothing to do it again
+        plain = np.abs(means).max() < NEAR and np.abs(sds - 1).max() < NEAR  # to do it again would change nothing
         yield (
             "scaling",
             Standardized(columns, means * 0, sds / FAR) if plain else Standardized(columns, means, sds),
@@ -122,10 +122,13 @@ def mistakes(subject: Subject) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         if len(columns) > 1:
             yield "column order", Moved(columns)
         return
-    first = instances.inputs(0, 1)[0] if not hasattr(X, "iloc") and not hasattr(X, "tocsr") else None
+    if hasattr(X, "columns") or hasattr(X, "tocsr"):
+        return
+    first = next(iter(instances.inputs(0, 1)))
     if isinstance(first, str):
-        yield "case", lower if sum(text.isupper() for text in instances.inputs(0, len(instances))) else upper
-    elif first is not None and (is_tensor(first) or isinstance(first, np.ndarray)):
+        capitals = np.mean([text.isupper() for text in instances.inputs(0, len(instances))])
+        yield "case", lower if capitals > 0.5 else upper
+    elif is_tensor(first) or (isinstance(first, np.ndarray) and first.dtype.kind in "biuf"):
         yield from _of_arrays(first, instances.batch(0, 1)[0])
 
 

@@ -41,6 +41,8 @@ def _plain(batch: Any) -> Any:
         return batch.detach().cpu().numpy()
     if isinstance(batch, np.ndarray) and batch.dtype.kind in "biuf":
         return batch
+    if isinstance(batch, np.ndarray) and batch.ndim == 2:
+        return pd.DataFrame(batch).infer_objects()
     items = list(batch)
     if all(isinstance(each, str) for each in items):
         return items
@@ -63,20 +65,28 @@ def _numbers(both: Any) -> Floats:
         often = np.argsort(-np.diff(both.tocsc().indptr), kind="stable")[:WORDS]
         return np.asarray(both[:, np.sort(often)].toarray(), dtype=np.float64)
     flat = both.reshape(len(both), -1).astype(np.float64)
+    flat = np.column_stack([_known(column) for column in flat.T])
     if both.ndim == 2 and flat.shape[1] <= WORDS:
-        return np.where(np.isfinite(flat), flat, np.nanmean(np.where(np.isfinite(flat), flat, np.nan)))
+        return flat
     directions = min(DIRECTIONS, *flat.shape)
     return np.asarray(PCA(directions, svd_solver="randomized", random_state=0).fit_transform(flat))
 
 
 def _codes(column: Any) -> Floats:
-    """Numbers as they are, missing ones below all others; anything else as codes, in order of the values."""
+    """Numbers as they are; anything else as codes, in order of the values."""
     if pd.api.types.is_numeric_dtype(column) and not isinstance(column.dtype, pd.CategoricalDtype):
         values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     elif pd.api.types.is_datetime64_any_dtype(column):
         values = column.astype("int64").to_numpy(dtype=np.float64)
     else:
         values = pd.Categorical(column.astype(str)).codes.astype(np.float64)
+    return _known(values)
+
+
+def _known(values: Floats) -> Floats:
+    """Numbers with missing ones below all others, by as much as those differ."""
     known = np.isfinite(values)
-    lowest = float(values[known].min()) - 1 if known.any() else 0.0
-    return np.where(known, values, lowest)
+    if known.all():
+        return values
+    some = values[known] if known.any() else np.zeros(1)
+    return np.where(known, values, some.min() - (np.ptp(some) or 1.0))

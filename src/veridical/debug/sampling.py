@@ -6,7 +6,7 @@ model was never trained for it, and its answers there may be anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from veridical.attribute.given import seed_of
 from veridical.debug.asked import PICKED, asked
+from veridical.debug.cases import examples
 from veridical.debug.points import points
 from veridical.debug.ranking import auroc
 from veridical.debug.records import Rng, Subject, rows_at
@@ -29,7 +30,7 @@ REAL = 2000  # instances that are looked at, at most
 LEAST = 100  # of them, however large they are
 CELLS = 2**24  # numbers of all of them, about, that are held at once
 EXPLAINED = 20
-SPLIT, ASKED, DRAWN = 0, 1, 2  # what seeds are for
+SPLIT, ASKED, DRAWN, EVIDENCE = range(4)  # what seeds are for
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,10 @@ def sampling(method: Method, subject: Subject, rng: Rng) -> Verdict:
     far = {name: space.farther(each)[0] for name, each in known.items()}
     area = Measured("farther than real ones, AUROC", *space.farther(made), len(made), far)
     note = f"{len(made)} inputs asked about {len(chosen)} instances were compared with {len(rows)} real instances."
-    return _verdict(line, area, (note,))
+    worst = chosen[np.argsort(-shares, kind="stable")[:1]]
+    return replace(
+        _verdict(line, area, (note,)), evidence=examples(method, subject, worst, child_of(seed, EVIDENCE))
+    )
 
 
 def scaled(X: Any, real: Floats, made: Floats) -> tuple[Floats, Floats]:
@@ -115,7 +119,7 @@ def _inputs(subject: Subject, rows: Ints) -> Any:
 
 def _verdict(line: Measured, area: Measured, notes: tuple[str, ...]) -> Verdict:
     passed = not line.low > LIMIT
-    share = f"{100 * line.value:.0f} %"
+    share = f"{line.value:.0%}"
     where = "lie where hardly any real instance lies (of real ones, 5 % do)"
     if not passed:
         words = (

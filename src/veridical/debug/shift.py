@@ -16,13 +16,14 @@ from scipy.stats import rankdata
 from veridical.attribute.ask import n_rows
 from veridical.attribute.given import seed_of
 from veridical.debug.asked import joined
-from veridical.debug.cases import Cases, cases, most_of
+from veridical.debug.cases import Cases, cases, check_not_empty, most_of
 from veridical.debug.points import points
 from veridical.debug.ranking import auroc
 from veridical.debug.records import FEWEST, Rng, Subject, rows_at
 from veridical.debug.sampling import Real, scaled
 from veridical.debug.similarity import ANOTHER, NULLS, Change
 from veridical.errors import InputError, NotApplicable
+from veridical.evaluate.weights import by_column
 from veridical.masks import generator
 from veridical.records import Bools, Explanation, Floats, Measured, Method, Seed, Verdict
 
@@ -30,7 +31,12 @@ N_PERMUTED = 999  # times that it is drawn who is of which kind
 LEVEL = 95  # percent of those that the explanations must beat
 SHOWN = 3  # explanations of each kind that are evidence
 USUAL, OTHER, DRAWN = 4, 5, 6  # what seeds are for
-UNUSUAL = "unlike usual explanations"
+UNUSUAL, DISTANCE = "unlike usual explanations", "distance from other instances"
+AREA = ", AUROC"
+ONE_WAY = (
+    UNUSUAL,
+    DISTANCE,
+)  # what is nearer to the usual than the usual is no other kind: it may be the same rows
 
 
 def total(explanation: Explanation) -> float:
@@ -87,8 +93,8 @@ class Kinds:
 
     def _unusual(self) -> Floats:
         """The distance of each from the nearest explanation of other usual instances, columns in spreads."""
-        columns = sorted({part.column for each in self.known for part in each.parts})
-        known, both = (by_column(many, columns) for many in (self.known, [*self.usual, *self.shifted]))
+        every = by_column([*self.known, *self.usual, *self.shifted])
+        known, both = np.split(every, [len(self.known)])
         spread = known.std(axis=0)
         unit = np.where(spread > 0, spread, float(spread.max()) or 1.0)
         return Real.of(known / unit, known / unit).distances(both / unit)
@@ -119,10 +125,11 @@ def shift(method: Method, subject: Subject, rng: Rng) -> Verdict:
     both = cases(method, replace(subject, X=_together(usual, other), y=None), rng, n_rows(usual) + n_rows(other))
     cuts = [n_rows(usual) // 2, n_rows(usual)]
     explained = both.explained()
+    check_not_empty(explained)
     kinds = Kinds(explained[cuts[0] : cuts[1]], explained[cuts[1] :], explained[: cuts[0]])
     beside = {
         "the model's own confidence": confidence(both.outputs, cuts[1])[cuts[0] :],
-        "distance from other instances": distance(both, cuts[0]),
+        DISTANCE: distance(both, cuts[0]),
     }
     note = f"{cuts[1]} instances and {n_rows(other)} of another kind, drawn at random, were explained."
     return Told(kinds, beside, seed, (note,)).verdict()
@@ -178,10 +185,10 @@ class Told:
         lines = [self._line(name, values) for name, values in self.kinds.scores.items()]
         chance = self._chance()
         limit = float(np.percentile(chance, LEVEL))
-        line = max(lines, key=lambda each: abs(each.value - 0.5))
-        passed = 0.5 + abs(line.value - 0.5) > limit
+        line = max(lines, key=_told)
+        passed = _told(line) > limit
         others = [self._line(name, values) for name, values in self.beside.items() if np.isfinite(values).all()]
-        clear = [each for each in others if each.low > 0.5 or each.high < 0.5]
+        clear = [each for each in others if _told(each) > 0.5 and not each.low <= 0.5 <= each.high]
         if not passed and not clear:
             raise NotApplicable(
                 "the shifted instances can be told from X neither by the explanations nor by the model's "
@@ -189,14 +196,14 @@ class Told:
             )
         nulls = {**self._nulls(), ANOTHER: float(chance.mean())}
         return Verdict(
-            passed, 0.5 + abs(line.value - 0.5), limit, _sentence(passed, line, limit, others),
+            passed, _told(line), limit, _sentence(passed, line, limit, others),
             interval=(line.low, line.high) if line.value >= 0.5 else (1 - line.high, 1 - line.low), nulls=nulls,
-            measures=(*sorted(lines, key=lambda each: -abs(each.value - 0.5)), *others),
+            measures=(*sorted(lines, key=_told, reverse=True), *others),
             evidence=(*self.kinds.usual[:SHOWN], *self.kinds.shifted[:SHOWN]), notes=self.notes,
         )  # fmt: skip
 
     def _line(self, name: str, values: Floats) -> Measured:
-        return Measured(f"{name}, AUROC", *auroc(values, self.is_shifted), len(values))
+        return Measured(f"{name}{AREA}", *auroc(values, self.is_shifted), len(values))
 
     def _chance(self) -> Floats:
         """The best that the scores reach when it is drawn which instance is of which kind."""
@@ -204,23 +211,32 @@ class Told:
         n = int(self.is_shifted.sum())
         drawn = generator(self.seed, DRAWN, 1).permuted(np.tile(self.is_shifted, (N_PERMUTED, 1)), axis=1)
         areas = (drawn @ ranks - n * (n + 1) / 2) / (n * (len(self.is_shifted) - n))
-        return np.asarray(0.5 + np.abs(areas - 0.5).max(axis=1))
+        every = [right(name, each) for name, each in zip(self.kinds.scores, areas.T, strict=True)]
+        return np.asarray(np.max(every, axis=0))
 
     def _nulls(self) -> dict[str, float]:
         """The best that explanations reach which know nothing."""
         found = {}
         for number, (name, change) in enumerate(NULLS.items()):
             rng = generator(self.seed, DRAWN, 2, number)
-            areas = [auroc(v, self.is_shifted)[0] for v in self.kinds.changed(change, rng).scores.values()]
-            found[name] = 0.5 + max(abs(area - 0.5) for area in areas)
+            scores = self.kinds.changed(change, rng).scores
+            found[name] = max(_told(self._line(score, values)) for score, values in scores.items())
         return found
 
 
+def right(name: str, areas: Floats) -> Floats:
+    """How often a score is right, once it is known which way it goes: 0.5 or more."""
+    away = areas - 0.5
+    return 0.5 + (np.maximum(away, 0.0) if name in ONE_WAY else np.abs(away))
+
+
+def _told(line: Measured) -> float:
+    return float(right(line.name.removesuffix(AREA), np.array(line.value)))
+
+
 def _sentence(passed: bool, line: Measured, limit: float, others: Sequence[Measured]) -> str:
-    name, value = line.name.removesuffix(", AUROC"), 0.5 + abs(line.value - 0.5)
-    also = "; ".join(
-        f"{each.name.removesuffix(', AUROC')} gets {0.5 + abs(each.value - 0.5):.2f}" for each in others
-    )
+    name, value = line.name.removesuffix(AREA), _told(line)
+    also = "; ".join(f"{each.name.removesuffix(AREA)} gets {_told(each):.2f}" for each in others)
     words = (
         "Explanations show that instances are of another kind"
         if passed
@@ -230,14 +246,3 @@ def _sentence(passed: bool, line: Measured, limit: float, others: Sequence[Measu
         f"{words}: the best thing to tell them by ({name}) is right {value:.2f} of the time, where guessing is "
         f"0.50 and chance reaches {limit:.2f}" + (f" ({also})." if also else ".")
     )
-
-
-def by_column(explanations: Sequence[Explanation], columns: Sequence[str]) -> Floats:
-    """Weights summed by column, (n, columns); columns that are not named are left out."""
-    at = {column: j for j, column in enumerate(columns)}
-    found = np.zeros((len(explanations), len(columns)))
-    for i, each in enumerate(explanations):
-        for part, weight in zip(each.parts, each.weights, strict=True):
-            if part.column in at:
-                found[i, at[part.column]] += weight
-    return found

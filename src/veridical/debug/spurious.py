@@ -311,8 +311,8 @@ def _flat(places: Bools) -> Any:
 
 def _sentence(passed: bool, first: Floats, second: Floats, sizes: Floats) -> str:
     numbers = (
-        f"it gives the plant {first.mean():.0%} of its weight where the model uses it as a shortcut and "
-        f"{second.mean():.0%} where it does not, and {sizes.mean():.0%} is the plant's share of the parts"
+        f"it gives the shortcut {first.mean():.0%} of its weight for a model that uses it, {second.mean():.0%} "
+        f"for one that does not, and {sizes.mean():.0%} is the shortcut's share of the parts"
     )
     if passed:
         return f"The explanation shows a planted shortcut: {numbers}."

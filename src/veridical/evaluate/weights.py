@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.stats import rankdata
 
@@ -80,3 +82,13 @@ def matched(first: Explanation, second: Explanation) -> tuple[Ints, Ints]:
 
 def _same(a: Floats, b: Floats) -> bool:
     return bool(np.ptp(a) == 0 and np.ptp(b) == 0)
+
+
+def by_column(explanations: Sequence[Explanation]) -> Floats:
+    """Weights (n, c) of all columns that any explanation has, those of a column summed."""
+    columns = {part.column: None for why in explanations for part in why.parts}
+    at = {column: j for j, column in enumerate(columns)}
+    found = np.zeros((len(explanations), len(at)))
+    for row, why in zip(found, explanations, strict=True):
+        np.add.at(row, [at[part.column] for part in why.parts], why.weights)
+    return found

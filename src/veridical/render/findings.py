@@ -52,15 +52,13 @@ def verdict(v: Verdict, draw: Draw) -> Markup:
 def audit(a: Audit, draw: Draw) -> Markup:
     """The outcome of all checks, one line each, and what each rests on to be opened."""
     outcome = overall(a)
-    more = len(a.notes) - MOST_NOTES
-    lines = [*a.notes[:MOST_NOTES], *([f"And {count(more, 'more note')}."] if more > 0 else [])]
     return tag(
         "div",
         {"class": "vd-check"},
         tag("div", {"class": "vd-say"}, tag("h3", {}, tag("bdi", {}, escape(headline(a), 200)))),
         _box(outcome, "Not checked" if outcome == "skipped" else WORDS[outcome], a.sentence),
         _facts(a),
-        notes(lines),
+        notes(_first(a.notes)),
         _overview(a),
         *(_group(outcome, some, draw) for outcome, some in by_outcome(a)),
     )
@@ -153,9 +151,13 @@ def _body(v: Verdict, draw: Draw, views: int = MOST_VIEWS) -> Markup:
     rows = rows_words(v)
     lines = [f"And {count(left, 'more line')}, not drawn."] if left > 0 else []
     lines += [f"{rows} of the data{', the worst first' if len(v.rows) > 1 else ''}."] if rows else []
-    more = len(v.notes) - MOST_NOTES
-    lines += [*v.notes[:MOST_NOTES], *([f"And {count(more, 'more note')}."] if more > 0 else [])]
-    return join(_table(shown, v.expected), notes(lines), _evidence(v, draw, views))
+    return join(_table(shown, v.expected), notes([*lines, *_first(v.notes)]), _evidence(v, draw, views))
+
+
+def _first(said: Sequence[str]) -> list[str]:
+    """Not too many notes, and how many there are besides."""
+    more = len(said) - MOST_NOTES
+    return [*said[:MOST_NOTES], *([f"And {count(more, 'more note')}."] if more > 0 else [])]
 
 
 def _table(lines: Sequence[Line], expected: float) -> Markup:
