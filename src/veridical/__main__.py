@@ -145,6 +145,6 @@ def main(path: str = "report.html") -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["audit"] or sys.argv[1:2] and sys.argv[1].startswith("-"):  # --help is no name of a page
+    if sys.argv[1:2] == ["audit"] or any(word.startswith("-") for word in sys.argv[1:2]):  # --help is no page
         sys.exit(cli.main(sys.argv[1:]))
     main(*sys.argv[1:2])

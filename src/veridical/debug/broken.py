@@ -160,13 +160,18 @@ def _verdict(
     line, limit = lines[worst][0], float(limits[worst])
     begin = words.same if not passed else words.changed if line.value <= limit else words.unsure
     sentence = (
-        f"{begin}: {100 * max(line.value, 0):.0f} % of their likeness is left ({found[worst].name}), where "
+        f"{begin}: {100 * max(line.value, 0):.0f} % of their likeness is left ({_told(found[worst].name)}), where "
         f"at most {100 * limit:.0f} % may be" + ("." if begin != words.unsure else ", but so much may be chance.")
     )
     return Verdict(
         passed, line.value, limit, sentence, interval=(line.low, line.high), nulls=line.nulls,
         measures=tuple(m for each in lines for m in each), evidence=evidence, notes=notes,
     )  # fmt: skip
+
+
+def _told(name: str) -> str:
+    """What was done to a twin, for one who has not seen the table."""
+    return f"layers drawn anew, from the last {name}" if name.startswith("down to ") else name
 
 
 def _unstable(signed: Alike, some: Cases, own: tuple[Explanation, ...]) -> Verdict:
@@ -188,7 +193,8 @@ def _check(own: Sequence[Explanation]) -> None:
         )
     if np.mean([not each.weights.any() for each in own]) > 0.5:
         raise NotApplicable(
-            "most explanations are empty: the model answers the same whatever is changed, so nothing can be broken"
+            "most explanations are empty: the model answers the same whatever is changed, so nothing can be "
+            "broken, or what stands in for a part is the part itself, as one pixel's mean is: give another fill=…"
         )
 
 

@@ -61,9 +61,9 @@ class Spurious:
             if decided[0] >= USED:
                 return _verdict(models, label, decided)
         raise NotApplicable(
-            f"not measured: only {decided[0]:.0%} of the answers of a model that was trained with {plant} go with "
-            "the plant, and half would by chance: there is nothing to show; give check=vd.Spurious(plant=…) with "
-            "one that is easier to learn"
+            f"not measured: only {100 * decided[0]:.0f} % of the answers of a model that was trained with {plant} "
+            "go with the plant, and half would by chance: nothing is to be shown; give check=vd.Spurious(plant=…) "
+            "with one that is easier to learn"
         )
 
 
@@ -139,7 +139,7 @@ def _labeled(y: Any, label: Any) -> tuple[Any, Bools]:
     label = kinds[-1] if label is None else label
     on = np.asarray(values == label)
     if not on.any() or on.all():
-        raise InputError(f"the label {label!r} must be the answer of some of the instances, but not of all")
+        raise InputError(f"the label {label} must be the answer of some of the instances, but not of all")
     return label, on
 
 
@@ -304,8 +304,9 @@ def _flat(places: Bools) -> Any:
 
 def _sentence(passed: bool, first: Floats, second: Floats, sizes: Floats) -> str:
     numbers = (
-        f"it gives the plant {first.mean():.0%} of its weight where the model uses it as a shortcut and "
-        f"{second.mean():.0%} where it does not, and {sizes.mean():.0%} is the plant's share of the parts"
+        f"it gives the plant {100 * first.mean():.0f} % of its weight where the model uses it as a shortcut and "
+        f"{100 * second.mean():.0f} % where it does not, and {100 * sizes.mean():.0f} % is the plant's share of "
+        "the parts"
     )
     if passed:
         return f"The explanation shows a planted shortcut: {numbers}."
