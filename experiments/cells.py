@@ -59,12 +59,18 @@ class Results:
             "commands": self.commands,
             "date": date.today().isoformat(),
             "environment": environment(),
-            "cells": [short(each) for each in self.cells.values()],
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self.path.with_suffix(".part")
-        fresh.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        fresh.write_text(written(record, [short(each) for each in self.cells.values()]), encoding="utf-8")
         fresh.replace(self.path)  # at once: a run that is stopped leaves a whole file
+
+
+def written(record: Mapping[str, Any], found: Sequence[Cell]) -> str:
+    """A record of cells as JSON, a cell a line: small, and a change shows where it is."""
+    head = json.dumps(record, indent=1, ensure_ascii=False).removesuffix("\n}")
+    lines = ",\n  ".join(json.dumps(cell, ensure_ascii=False) for cell in found)
+    return f'{head},\n "cells": [\n  {lines}\n ]\n}}\n'
 
 
 def work(

@@ -33,9 +33,7 @@ from sets import NoDataError
 KEY = ("network", "mode", "method", "seed", "n")
 MODES = ("cascade", "independent")
 ANOTHER = 1000  # apart from the seeds asked for
-SEEDS = 10  # of untrained networks, for methods whose cascade is known
 DRAWN = {"SGrad", "SGradSQ", "VGrad", "IntGrad", "EGrad"}  # many passes
-KNOWN = ("Grad", "GBP", "DConvNet")
 BACKGROUND = 60  # pictures for what needs them
 REGIONS, SAMPLES, DRAWS = 32, 128, 12  # of a photograph, of LIME, and of methods that draw
 PLAIN_SIDE, SMOOTH, CLASSES = 64, 3.0, 10  # of pictures made here
@@ -189,10 +187,9 @@ def plan(settings: argparse.Namespace, seeds: Sequence[int]) -> list[cells.Cell]
     found = [
         {"network": network, "mode": mode, "method": method, "seed": seed, "n": settings.n}
         for network in settings.networks
-        for seed in range(SEEDS)
+        for seed in seeds
         for mode in settings.modes
         for method in settings.methods
-        if seed in seeds or (network == "untrained" and mode == "cascade" and method in KNOWN)
     ]
     return sorted(found, key=cost, reverse=True)
 

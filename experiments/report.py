@@ -40,6 +40,7 @@ SECTIONS = {  # experiments by name, with the module that shows each
     "concepts": "sections.concepts",
     "labels": "sections.labels",
     "randomize": "sections.randomize",
+    "untrained": "sections.untrained",
     "ood": "sections.ood",
 }
 
@@ -54,7 +55,7 @@ OUTLINED = {  # experiments of the LIME paper and on broken models, as the front
     "spurious": "shortcut",
     "concepts": "concepts",
     "labels": "wrong labels",
-    "randomize": "layers anew",
+    "untrained": "layers anew",
 }
 
 

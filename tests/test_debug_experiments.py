@@ -102,7 +102,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labels, "SAMPLES", 128)
     monkeypatch.setattr(labels, "SLOW", 30)
     monkeypatch.setattr(randomize, "BACKGROUND", 12)
-    monkeypatch.setattr(randomize, "SEEDS", 1)
     monkeypatch.setattr(randomize, "PLAIN_SIDE", 32)
     monkeypatch.setattr(randomize, "WIDTHS", (4, 4, 4, 4, 4, 4))
     monkeypatch.setattr(randomize, "HIDDEN", 8)

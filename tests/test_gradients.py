@@ -475,6 +475,17 @@ def test_recurrent_networks_and_other_types_of_numbers() -> None:
     assert vd.explain(half, vd.Rows(X), X[0], method=vd.Gradient()).weights.any()
 
 
+@pytest.mark.parametrize("name", ["integrated_gradients", "lrp_epsilon", "deconv_net"])
+def test_compiled_networks_are_asked_as_they_were(name: str) -> None:
+    compiled = torch.compile(seeded(Reader), backend="eager")
+    network = vd.Network(compiled, prepare=ids, embedding="_orig_mod.vectors", spans=spans)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what torch.compile meets in torch
+        network([TEXT, "a text"])  # compiled by now
+        a, b = (vd.explain(n, vd.Words(), TEXT, method=GRADIENTS[name], target=0) for n in (network, reading()))
+    assert bits(a) == bits(b)
+
+
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_a_module_that_squeezes_its_answer(outputs: int) -> None:
     class Squeezed(nn.Module):
@@ -527,6 +538,18 @@ def test_the_map_has_the_layout_of_the_instance() -> None:
     across = vd.Network(steps, prepare=lambda b: torch.as_tensor(np.array(b), dtype=torch.float32).mT)
     why = vd.explain(across, vd.Windows(5), RNG.normal(size=(20, 2)), method=vd.GuidedBackprop())
     assert why.map.shape == (20, 2)
+
+
+def test_squares_are_turned_as_they_were_prepared() -> None:
+    """A series of as many channels as steps, channels first or as it is, on another scale."""
+    module, series = nn.Sequential(nn.Flatten(), line(RNG.normal(size=64))).eval(), RNG.normal(size=(8, 8))
+    slopes = module[1].weight.detach().numpy().reshape(8, 8)
+    for turned in (False, True):
+        network = vd.Network(
+            module, prepare=lambda b, t=turned: torch.as_tensor(3 - 2 * (b.swapaxes(1, 2) if t else b))
+        )
+        why = vd.explain(network, vd.Windows(4), series, method=vd.Gradient(False))
+        np.testing.assert_allclose(why.map, slopes.T if turned else slopes)
 
 
 def test_columns_that_prepare_moves_are_pointed_out() -> None:

@@ -117,7 +117,7 @@ def test_words() -> None:
 
     found = relied(predict, "good", vd.Occlusion(), vd.Words(), TEXTS)
     assert not found.passed
-    assert any("do not have the region" in note for note in found.notes)
+    assert all("good" in TEXTS[row] for row in found.rows)
     assert relied(predict, ["today"], vd.Occlusion(), vd.Words(), [t for t in TEXTS if "good" in t] * 2).passed
 
 
@@ -178,3 +178,31 @@ def test_a_rare_word_is_not_enough() -> None:
     texts = ["rare words are here now", *TEXTS]
     with pytest.raises(vd.NotApplicable, match="at least 5 that do"):
         relied(lambda t: np.array([len(x) for x in t]), ["rare"], vd.Occlusion(), vd.Words(), texts[:12])
+
+
+def test_instances_that_have_a_word_are_looked_for() -> None:
+    """A word in one text of ten is in one or none of the few that are drawn; texts without words do not matter."""
+    rng = np.random.default_rng(0)
+    texts = [
+        " ".join(["zeal" * (i % 10 == 0), *rng.choice(["a", "b", "c", "d", "e"], 6)]).strip() for i in range(200)
+    ]
+    found = relied(
+        lambda some: np.array([0.9 * ("zeal" in t) + 0.02 * t.count("a") for t in some]),
+        "zeal", vd.Occlusion(), vd.Words(), [*texts, ""],
+    )  # fmt: skip
+    assert not found.passed
+    assert found.measures[0].n == 12
+    assert all("zeal" in texts[row] for row in found.rows)
+
+
+def test_what_may_be_chance_is_not_said_to_be_sure() -> None:
+    """Six texts, of which two change much: more than random words would, but it may be chance."""
+    texts = [f"good {a} {b} {c} now" for a, b, c in zip("pqrstu", "vwxyzk", "abcdef", strict=True)] * 2
+    found = relied(
+        lambda some: np.array([("good" in t) * ("p" in t) + 0.1 * ("now" in t) for t in some], float),
+        "good", vd.RandomParts(), vd.Words(), texts,
+    )  # fmt: skip
+    own = {line.name: line for line in found.measures}["change of the output"]
+    assert own.value > own.nulls["random parts"]
+    assert found.passed
+    assert found.sentence.startswith("No sure sign that the model relies")

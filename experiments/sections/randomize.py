@@ -11,22 +11,15 @@ import numpy as np
 from cells import Cell
 from sections import likenesses
 from sections.likenesses import MEASURES
-from sections.markdown import count, table, target
+from sections.markdown import count, table
 from summary import distinct, where
 
 NETWORKS = {"lite0": "EfficientNet-Lite0", "untrained": "a network that was never trained"}
-KNOWN = {  # untrained, cascade: rank correlation, signed and of sizes, as first found by other code
-    "dense2": {"Grad": (0.11, 0.18), "GBP": (0.99, 0.97), "DConvNet": (0.82, 0.67)},
-    "dense1": {"Grad": (0.00, 0.18), "GBP": (0.99, 0.95), "DConvNet": (0.77, 0.60)},
-    "conv4": {"Grad": (0.00, 0.17), "GBP": (0.97, 0.91), "DConvNet": (0.66, 0.46)},
-    "conv2": {"Grad": (0.00, 0.16), "GBP": (0.92, 0.79), "DConvNet": (0.50, 0.29)},
-    "conv1": {"Grad": (0.00, 0.10), "GBP": (0.72, 0.37), "DConvNet": (-0.04, 0.01)},
-}
 
 
 def tables(cells: Sequence[Cell]) -> str:
     good = [cell for cell in cells if "error" not in cell]
-    pieces = [targets(good)] if known(good) else []
+    pieces = []
     for network, name in NETWORKS.items():
         for mode in distinct(where(good, network=network), "mode"):
             some = where(good, network=network, mode=mode)
@@ -41,9 +34,6 @@ def tables(cells: Sequence[Cell]) -> str:
                     scaled(some),
                 )
             )
-    if known(good):
-        said = "the untrained network again, beside what other code first found (± over networks)"
-        pieces.append(likenesses.folded(said, table(known(good))))
     failed = likenesses.failures(cells, ("network", "mode", "method", "seed"))
     return "\n\n".join([*pieces, *(["Failed:", failed] if failed else [])])
 
@@ -91,47 +81,6 @@ def scaled(cells: Sequence[Cell]) -> str:
         shown = {s: likenesses.calibrated(at(some, i), "rank_signed") for i, s in enumerate(stages(some))}
         rows.append({"method": method, **shown})
     return table(rows)
-
-
-def targets(cells: Sequence[Cell]) -> str:
-    """How much of the table of untrained networks is found again."""
-    rows = []
-    for method in KNOWN["dense2"]:
-        lines = [line for line in known(cells) if line["method"] == method]
-        if lines:
-            near = sum(line["near"] == "yes" for line in lines)
-            what = f"untrained network, cascade, {method}: rank correlations as first found"
-            rows.append(target(what, f"{len(lines)} of {len(lines)}", f"{near}", near == len(lines)))
-    return table(rows)
-
-
-def known(cells: Sequence[Cell]) -> list[dict[str, str]]:
-    """The table of untrained networks again: near is within two standard deviations over networks, or 0.05."""
-    rows = []
-    for stage, methods in KNOWN.items():
-        for method, wanted in methods.items():
-            runs = where(cells, network="untrained", mode="cascade", method=method)
-            for measure, first in zip(("rank_signed", "rank_abs"), wanted, strict=True):
-                if runs:
-                    mean, spread = _over_networks(runs, stage, measure)
-                    near = abs(mean - first) <= max(2 * spread, 0.05)
-                    row = {
-                        "down to": stage,
-                        "method": method,
-                        "measure": MEASURES[measure],
-                        "first": f"{first:.2f}",
-                    }
-                    rows.append(
-                        {**row, "found": f"{mean:.2f} ± {spread:.2f}", "near": "yes" if near else "**no**"}
-                    )
-    return rows
-
-
-def _over_networks(cells: Sequence[Cell], stage: str, measure: str) -> tuple[float, float]:
-    """Mean and standard deviation over networks."""
-    i = stages(cells).index(stage)
-    values = np.array([step["observed"][measure]["mean"] for step in at(cells, i)])
-    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
 def figures(cells: Sequence[Cell], folder: Path) -> None:

@@ -139,7 +139,7 @@ def subject_of(place: str) -> Subject:
             raise InputError(f"{before} has no {name!r}{hint}")
         found = getattr(found, step)
     if not isinstance(found, Subject) and callable(found):
-        found = _finished(found, f"calling {place}, without arguments,")
+        found = _tried(found, f"{place} could not be made")
     if not isinstance(found, Subject):
         raise InputError(
             f"{place} is {type(found).__name__}, and a vd.Subject was wanted, or a function that gives one: "
@@ -155,7 +155,10 @@ def _module(name: str) -> ModuleType:
         if not path.is_file():
             raise InputError(f"there is no file {name!r}")
         sys.path.insert(0, str(path.resolve().parent))
-        return _imported(path.stem)
+        module = _imported(path.stem)
+        if Path(getattr(module, "__file__", None) or "").resolve() != path.resolve():
+            raise InputError(f"another module is called {path.stem!r} already: give {name!r} another name")
+        return module
     sys.path.insert(0, str(Path.cwd()))
     if importlib.util.find_spec(name.partition(".")[0]) is None:
         raise InputError(
@@ -165,19 +168,18 @@ def _module(name: str) -> ModuleType:
 
 
 def _imported(name: str) -> ModuleType:
-    found: ModuleType = _finished(lambda: importlib.import_module(name), f"importing {name!r}")
+    found: ModuleType = _tried(lambda: importlib.import_module(name), f"the module {name!r} could not be imported")
     return found
 
 
-def _finished(make: Callable[[], Any], what: str) -> Any:
-    """What the caller's own code gives; where it raises, nothing was checked, which is not a check that failed."""
+def _tried(make: Callable[[], Any], otherwise: str) -> Any:
+    """What the caller's own code gives; where it fails, nothing was checked, which is not a check that failed."""
     try:
         return make()
-    except VeridicalError:
-        raise
     except Exception as cause:
-        traceback.print_exc()
-        raise InputError(f"{what} raised {type(cause).__name__}: {cause}") from cause
+        at = traceback.extract_tb(cause.__traceback__)[-1]
+        where = f"{at.filename}, line {at.lineno}"
+        raise InputError(f"{otherwise}: {type(cause).__name__}: {cause} ({where})") from cause
 
 
 if __name__ == "__main__":

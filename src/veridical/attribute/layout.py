@@ -11,10 +11,15 @@ from veridical.attribute.network import Network
 from veridical.errors import InputError, VeridicalError
 from veridical.records import Floats, Seed
 from veridical.represent.masked import Masked
+from veridical.represent.regions import numbers_of
 
 
-def layout_of(network: Network, batch: Any, shape: tuple[int, ...]) -> Callable[[Floats], Floats]:
-    """How maps (m, *shape) of the network's input become maps of the instance, the one in ``batch``."""
+def layout_of(network: Network, batch: Any, inputs: Any) -> Callable[[Floats], Floats]:
+    """How maps (m, …) of the network's inputs (1, …) become maps of the instance, the one in ``batch``.
+
+    Where more than one order of the axes fits, as in squares, it is the one that makes them most alike.
+    """
+    shape = tuple(inputs.shape[1:])
     if isinstance(batch, list) and batch and isinstance(batch[0], str):
         return _by_characters(network, batch[0], shape)
     own = np.shape(batch[0]) if isinstance(batch, list) else tuple(batch.shape[1:])
@@ -25,9 +30,13 @@ def layout_of(network: Network, batch: Any, shape: tuple[int, ...]) -> Callable[
         lambda maps: maps.sum(axis=1),  # channels that the instance has not
         lambda maps: maps.sum(axis=-1),
     ]
-    for move in moves[: 5 if len(shape) > 1 else 1]:
-        if move(np.empty((1, *shape))).shape[1:] == own:
-            return move
+    some = moves[: 5 if len(shape) > 1 else 1]
+    fitting = [move for move in some if move(np.empty((1, *shape))).shape[1:] == own]
+    if len(fitting) > 1:
+        values, x = inputs.detach().cpu().double().numpy(), numbers_of(batch[0], "an instance")
+        return max(fitting, key=lambda move: _likeness(move(values)[0], x))
+    if fitting:
+        return fitting[0]
     do = (
         "encode rows before, as in vd.Rows(encoded, onehot={…})" if len(own) == 1 else "resize or crop them before"
     )
@@ -35,6 +44,13 @@ def layout_of(network: Network, batch: Any, shape: tuple[int, ...]) -> Callable[
         f"the network's input has shape {shape} and the instance {own}, so that its map does not fit: {do}, and "
         "explain what comes out, so that prepare only scales instances or moves their channels"
     )
+
+
+def _likeness(a: Floats, b: Floats) -> float:
+    """The correlation of two arrays; 0 if one is constant."""
+    a, b = a - a.mean(), b - b.mean()
+    size = float(np.sqrt((a**2).sum() * (b**2).sum()))
+    return abs(float((a * b).sum())) / size if size else 0.0
 
 
 def column_notes(network: Network, row: Any, inputs: Any, seed: Seed) -> tuple[str, ...]:

@@ -172,7 +172,7 @@ class Asked:
             slopes = Slopes(self.network, self.inputs, read, slopes.of(self.references))
         x = slopes.of(self.inputs)
         found = _found(self.method, slopes, x, np.zeros(1, np.int64), [child_of(seed, 0)])
-        layout = layout_of(self.network, self.batch, found.values.shape[1:])
+        layout = layout_of(self.network, self.batch, self.inputs)
         values = layout(found.values)[0]
         weights = self.representation.gather(values) / asked.unit
         n_calls, own = 1 + slopes.n_rows, asked.prediction / asked.unit
@@ -205,7 +205,7 @@ def _fit(weights: Floats, draws: Floats | None, intercept: float) -> Fit:
 
 def _network_of(model: Model, wanted_by: str) -> Network:
     if isinstance(model.predict, Network):
-        return model.predict
+        return model.predict.uncompiled()
     raise InputError(
         f"{wanted_by} needs gradients, so it needs a torch network: pass the module itself, or vd.Network(module, "
         "…); vd.Lime, vd.KernelShap, vd.Occlusion, vd.Greedy and vd.Parzen need only a predict function"

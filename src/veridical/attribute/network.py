@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
@@ -18,6 +18,7 @@ from veridical.records import Floats
 AT_ONCE = 2**20  # numbers of input that the module is asked about at once, about
 ON_GPU = 2**24
 CUDNN = Lock()
+COMPILED = "_orig_mod"  # where torch.compile keeps the module
 
 Spans = Callable[[str], Sequence[tuple[int, int]]]
 
@@ -133,6 +134,14 @@ class Network:
             )
             kind, shape = type(cause).__name__, tuple(inputs.shape)
             raise ModelError(f"the module raised {kind} on a tensor of shape {shape}: {cause}{hint}") from cause
+
+    def uncompiled(self) -> Network:
+        """The network as it was before torch.compile, whose code sees no hook that came later."""
+        inner = getattr(self.module, COMPILED, None)
+        if inner is None:
+            return self
+        name = None if self.embedding is None else self.embedding.removeprefix(f"{COMPILED}.")
+        return replace(self, module=inner, embedding=name)
 
     def embedder(self) -> Any:
         """The submodule that turns token ids into vectors."""

@@ -76,10 +76,18 @@ def _checked(explanation: Explanation) -> Explanation:
 
 def cases(method: Method, subject: Subject, rng: Rng, most: int | None = None) -> Cases:
     """At most so many instances, drawn at random; each has the class that is predicted for it as target."""
-    seed = seed_of(rng)
-    instances = subject.represent.each(subject.X)
-    most = most or most_of(method, instances)
-    rows = np.sort(generator(seed, CHOICE).permutation(len(instances))[:most])
+    seed, instances = seed_of(rng), subject.represent.each(subject.X)
+    return cases_at(method, subject, drawn(len(instances), seed)[: most or most_of(method, instances)], seed)
+
+
+def drawn(n: int, seed: Seed) -> Ints:
+    """All instances in the random order in which they are taken."""
+    return generator(seed, CHOICE).permutation(n)
+
+
+def cases_at(method: Method, subject: Subject, rows: Ints, seed: Seed) -> Cases:
+    """These instances, in order."""
+    rows = np.sort(rows)
     outputs = subject.model(subject.represent.each(rows_at(subject.X, rows)).inputs(0, len(rows)))
     return Cases(method, subject, rows, outputs, targets_of(subject.target, outputs), seed)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -73,13 +74,14 @@ class Subject(Record):
 
     def trained_on(self) -> tuple[Any, Any]:
         """Instances and right answers that a new model can be trained on; X and y if there are no others."""
-        if self.training is not None:
-            return self.training
-        if self.y is None:
+        X, y = (self.X, self.y) if self.training is None else self.training
+        if y is None:
             raise NotApplicable(
                 "a new model cannot be trained without right answers: give training=(X_train, y_train), or y"
             )
-        return self.X, self.y
+        if np.ndim(y) == 1 and len(pd.unique(np.asarray(y))) < 2:
+            raise NotApplicable("all right answers are the same, which teach a new model nothing: give others too")
+        return X, y
 
     def trained(self, X: Any, y: Any, seed: int) -> Model:
         """A model trained anew on these instances."""

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import Model, resolve
+from veridical.attribute.given import seed_of
 from veridical.attribute.removal import removable
-from veridical.debug.cases import Cases, cases
+from veridical.debug.cases import Cases, cases_at, drawn, most_of
 from veridical.debug.concepts import Concept
 from veridical.debug.records import Rng, Subject
 from veridical.debug.region import Inside, fitted, inside, items_of, shares_measured
@@ -21,6 +22,7 @@ from veridical.records import (
     Bools,
     Explanation,
     Floats,
+    Instances,
     Measured,
     Method,
     Placed,
@@ -38,6 +40,7 @@ SHOWN = 3  # explanations that are evidence
 NAMED = 3  # parts that a sentence names
 TAKE, NULLS = 3, 4  # what seeds are for
 RANDOM = "random parts"
+ACROSS = "Some parts lie across the region's border: their weight counts by the share inside."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,11 +64,9 @@ def reliance(method: Method, subject: Subject, rng: Rng) -> Verdict:
     """
     if isinstance(subject.region, Concept):
         return subject.region(method, subject, rng)
-    some = cases(method, subject, rng)
-    kept, where = _found(some)
-    explained = some.explained()
-    own = [explained[i] for i in kept]
-    changes = [_changed(some, i, each) for i, each in zip(kept, where, strict=True)]
+    some, where, notes = _found(method, subject, rng)
+    own = some.explained()
+    changes = [_changed(some, i, each) for i, each in enumerate(where)]
     table = {name: np.array([getattr(each, name) for each in changes]) for name in Change.__slots__}
     shares, line = shares_measured("share of the explanation", own, where, generator(some.seed, NULLS))
     if not np.isfinite(shares).any() and not table["own"].any():
@@ -83,38 +84,50 @@ def reliance(method: Method, subject: Subject, rng: Rng) -> Verdict:
         nulls=line.nulls,
         measures=(line, *_lines(table)),
         evidence=tuple(own[i] for i in order[:SHOWN]),
-        rows=tuple(int(some.rows[kept[i]]) for i in order[: 10 if used else 0]),
-        notes=(*some.notes, *_notes(some, kept, where)),
+        rows=tuple(int(some.rows[i]) for i in order[: 10 if used else 0]),
+        notes=(*some.notes, *notes, *([ACROSS] if any(each.across for each in where) else [])),
     )
 
 
-def _found(some: Cases) -> tuple[list[int], list[Inside]]:
-    """Which of the cases have the region, and where it lies in them."""
-    n = len(some.subject.represent.each(some.subject.X))
-    items = items_of(some.subject.region, n)
-    instances = some.subject.represent.each(some.X)
-    X = some.X
-    names = "; ".join(part.column or part.name for part in instances.batch(0, 1)[0].parts[:3])
-    kept, found = [], []
-    for i, representation in enumerate(instances.batch(0, len(some.rows))):
-        x = None if hasattr(X, "iloc") or hasattr(X, "tocsr") else X[i]
-        try:
-            each = inside(items[some.rows[i]], representation, x)
-        except InputError as cause:
-            raise InputError(f"the region of instance {some.rows[i]}: {cause}") from cause
+def _found(method: Method, subject: Subject, rng: Rng) -> tuple[Cases, list[Inside], list[str]]:
+    """Instances that have the region, drawn at random, and where it lies in them."""
+    seed, instances = seed_of(rng), subject.represent.each(subject.X)
+    items, most = items_of(subject.region, len(instances)), most_of(method, instances)
+    found: dict[int, Inside] = {}
+    looked = 0
+    for row in drawn(len(instances), seed).tolist():
+        looked += 1
+        each = _inside(subject.X, instances, row, items[row])
         if each is not None and not each.parts.all():
-            kept.append(i)
-            found.append(each)
-    if not kept:
+            found[row] = each
+        if len(found) == most:
+            break
+    if not found:
         raise InputError(
-            f"the region names nothing, or everything, in all {len(some.rows)} instances looked at; what "
-            f"can be named is {names}; …"
+            f"the region names nothing, or everything, in all {looked} instances; what can be named is "
+            f"{'; '.join(part.column or part.name for part in instances.batch(0, 1)[0].parts[:3])}; …"
         )
-    if len(kept) < FEWEST:
+    if len(found) < FEWEST:
         raise NotApplicable(
-            f"only {len(kept)} of {len(some.rows)} instances have the region: give at least {FEWEST} that do"
+            f"only {len(found)} of {looked} instances have the region: give at least {FEWEST} that do"
         )
-    return kept, found
+    some = cases_at(method, subject, np.array(list(found)), seed)
+    without = looked - len(found)
+    notes = [f"{without} of the {looked} instances looked at do not have the region."] if without else []
+    return some, [found[row] for row in some.rows.tolist()], notes
+
+
+def _inside(X: Any, instances: Instances, row: int, item: Any) -> Inside | None:
+    """Where the region lies in an instance; None where it has none, or cannot be explained."""
+    x = None if hasattr(X, "iloc") or hasattr(X, "tocsr") else X[row]
+    try:
+        representation = instances.batch(row, row + 1)[0]
+    except InputError:  # a text without words
+        return None
+    try:
+        return inside(item, representation, x)
+    except InputError as cause:
+        raise InputError(f"the region of instance {row}: {cause}") from cause
 
 
 def _changed(some: Cases, i: int, where: Inside) -> Change:
@@ -227,16 +240,11 @@ def _sentence(name: str, found: tuple[bool, bool], table: dict[str, Floats], lin
     if used and shown:
         return f"The model relies on {name}, and the explanation shows it: {asked}; {says}."
     if used:
-        return f"The model relies on {name}, and the explanation does not show it: {asked}; {says}."
+        return f"The model relies on this region, and the explanation does not show it: {asked}; {says}."
+    doubt = "it is not clear whether the model relies on it more than on others"
     if shown:
-        return f"The explanation points at {name}, but the model hardly relies on it: {asked}; {says}."
-    return f"The model does not rely on {name} more than on others: {asked}; {says}."
-
-
-def _notes(some: Cases, kept: Sequence[int], where: Sequence[Inside]) -> list[str]:
-    notes = []
-    if len(kept) < len(some.rows):
-        notes.append(f"{len(some.rows) - len(kept)} of {len(some.rows)} instances do not have the region.")
-    if any(each.across for each in where):
-        notes.append("Some parts lie across the region's border: their weight counts by the share inside.")
-    return notes
+        then = doubt if own > other else "the model does not rely on it more than on others"
+        return f"The explanation points at this region, but {then}: {asked}; {says}."
+    if own > other:
+        return f"No sure sign that the model relies on this region more than on others: {asked}; {says}."
+    return f"The model does not rely on this region more than on others: {asked}; {says}."

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import VALUE, Model, n_rows
-from veridical.debug.cases import OWN, Cases, cases
+from veridical.debug.cases import OWN, Cases, cases, drawn
 from veridical.debug.plant import Column, Patch, Plant, Tone, Word
 from veridical.debug.records import Rng, Subject, rows_at
 from veridical.debug.region import Inside, fitted, inside, shares_measured
@@ -27,9 +27,9 @@ from veridical.records import Bools, Explanation, Floats, Measured, Method, Remo
 from veridical.represent.regions import numbers_of
 
 TRAINED = 2000  # instances that models are trained on, at most
-SEVERAL = 20  # different answers up to which they are classes
 USED = 0.6  # share of answers that must go with the plant, whatever else is there; 0.5 if it is not used
 ROUNDING = 1e-9  # difference of shares that is none
+ASKED = 200  # instances that show it, at most: models answer at once
 FEWEST = 5  # instances that have the plant as a part
 PLANT, NULL, LOOK = 3, 4, 5  # what seeds are for
 NAMES = ("with the shortcut", "without")  # of the two models
@@ -54,7 +54,7 @@ class Spurious:
     def __call__(self, method: Method, subject: Subject, rng: Rng) -> Verdict:
         some = cases(method, subject, rng)
         X, y = _training(subject, some.seed)
-        label, on = _labeled(y, self.label)
+        label, on = _labeled(y, self.label, some.outputs.shape[1] == 1)
         for plant in (self.plant,) if self.plant is not None else _defaults(subject, X, on):
             models = Models.of(some, plant, (X, y), on)
             decided = [models.decided(model, label) for model in (models.bugged, models.clean)]
@@ -81,8 +81,8 @@ class Models:
     clean: Model
     labels: tuple[Any, ...]  # in the order of the outputs, if nobody names them
     planted: Any  # the cases, all with the plant
-    bare: Any  # and without
     items: Sequence[Any]  # where the plant is
+    asked: tuple[Any, Any]  # more instances, all with the plant, and without
 
     @classmethod
     def of(cls, some: Cases, plant: Plant, training: tuple[Any, Any], on: Bools) -> Models:
@@ -97,12 +97,14 @@ class Models:
             return found
 
         whole, items = planted(some.X, np.ones(n, bool), 0)
-        bare, _ = planted(some.X, np.zeros(n, bool), 1)
+        every = drawn(len(subject.represent.each(subject.X)), some.seed)[:ASKED]
+        more = rows_at(subject.X, every)
+        asked = planted(more, np.ones(len(every), bool), 6)[0], planted(more, np.zeros(len(every), bool), 1)[0]
         seed = int(generator(some.seed, PLANT).integers(2**31))
         bugged = subject.trained(planted(X, on, 2)[0], y, seed)
         at_random = generator(some.seed, PLANT, 4).permutation(on)
         clean = subject.trained(planted(X, at_random, 2)[0], y, seed)
-        return cls(some, bugged, clean, tuple(np.unique(np.asarray(y))), whole, bare, items)
+        return cls(some, bugged, clean, tuple(np.unique(np.asarray(y))), whole, items, asked)
 
     def target(self, model: Model, k: int, label: Any) -> Any:
         """The output that speaks for the plant's label."""
@@ -114,7 +116,7 @@ class Models:
     def decided(self, model: Model, label: Any) -> float:
         """The share of answers that go with the plant, whatever else is in the instance: 0.5 if none do."""
         each = self.some.subject.represent.each
-        with_it, without = (model(each(X).inputs(0, n_rows(X))) for X in (self.planted, self.bare))
+        with_it, without = (model(each(X).inputs(0, n_rows(X))) for X in self.asked)
         k = with_it.shape[1]
         if k == 1:
             middle = float(np.median(np.concatenate([with_it, without])))
@@ -130,12 +132,15 @@ def _training(subject: Subject, seed: Seed) -> tuple[Any, Any]:
     return rows_at(X, rows), rows_at(y, rows)
 
 
-def _labeled(y: Any, label: Any) -> tuple[Any, Bools]:
-    """The label that is given away, and who has it; of numbers, who is above the median."""
+def _labeled(y: Any, label: Any, single: bool) -> tuple[Any, Bools]:
+    """The label that is given away, and who has it; of measurements, who is above the median."""
     values = np.asarray(y)
+    if values.ndim != 1:
+        raise NotApplicable(f"a plant gives one answer a row away, not answers of shape {values.shape[1:]}")
     kinds = np.unique(values)
-    if label is None and values.dtype.kind == "f" and len(kinds) > SEVERAL:
-        return None, np.asarray(values > np.median(values))
+    if label is None and single and values.dtype.kind in "iuf" and len(kinds) > 2:
+        middle = np.median(values)
+        return None, np.asarray(values > middle if middle < kinds[-1] else values == middle)
     label = kinds[-1] if label is None else label
     on = np.asarray(values == label)
     if not on.any() or on.all():
@@ -208,8 +213,10 @@ def _verdict(models: Models, label: Any, decided: Sequence[float]) -> Verdict:
             *lines,
             *_of_maps(own, other, where, some.seed),
             *_likeness(own, where, some.seed),
-            Measured("answers that the plant decides, with the shortcut", decided[0], n=len(some.rows)),
-            Measured("answers that the plant decides, without", decided[1], n=len(some.rows)),
+            *(
+                Measured(f"answers that the plant decides, {name}", share, n=n_rows(models.asked[0]))
+                for name, share in zip(NAMES, decided, strict=True)
+            ),
         ),
         evidence=(*own[:SHOWN], *other[:SHOWN]),
         notes=(*some.notes, *_unseen(models, kept[0], where[0])),

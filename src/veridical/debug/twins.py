@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import pandas as pd
 from veridical.attribute.ask import Model, n_rows
 from veridical.debug.broken import Twin
 from veridical.debug.records import Subject, rows_at
-from veridical.errors import NotApplicable
+from veridical.errors import ModelError, NotApplicable
 from veridical.masks import generator
 from veridical.records import Floats, Ints, Seed
 
@@ -60,8 +61,9 @@ def with_columns(table: Any, at: Ints, values: Floats) -> Any:
 
 def twins(subject: Subject, seed: Seed, n: int) -> Iterator[Twin]:
     """n twins of each kind that can be made of this subject."""
-    trainable = subject.train is not None and (subject.training is not None or subject.y is not None)
-    numeric = numeric_columns(subject.X)
+    numeric, trainable = numeric_columns(subject.X), False
+    with suppress(NotApplicable):
+        trainable = subject.train is not None and bool(subject.trained_on())
     if not trainable and len(numeric) < NUMBERS:
         raise NotApplicable(
             "there is no broken twin to compare with: give train=… and training=(X, y), or y where predict is a "
@@ -98,18 +100,24 @@ def _plain(dtype: Any) -> Any:
     return dtype if isinstance(dtype, np.dtype) else object
 
 
-def _mislabeled(subject: Subject, rng: np.random.Generator) -> Model:
+def _mislabeled(subject: Subject, rng: np.random.Generator, most: int = MANY) -> Model:
+    """Trained on so many rows with each other's answers."""
     X, y = subject.trained_on()
-    rows = _some(y, rng, MANY)
+    rows = _some(y, rng, most)
     own = rows_at(y, rows)
     return subject.trained(rows_at(X, rows), permuted(own, rng.permutation(len(rows))), int(rng.integers(2**31)))
 
 
 def _untrained(subject: Subject, rng: np.random.Generator) -> Model:
-    X, y = subject.trained_on()
-    rows = _some(y, rng, max(FEW, 3 * len(_kinds(y))))
-    own = rows_at(y, rows)
-    return subject.trained(rows_at(X, rows), permuted(own, rng.permutation(len(rows))), int(rng.integers(2**31)))
+    """Trained on few rows; on more where it needs them, such as to validate itself on every class."""
+    y = subject.trained_on()[1]
+    few = max(FEW, 3 * len(_kinds(y)))
+    while few < min(n_rows(y), MANY):
+        try:
+            return _mislabeled(subject, rng, few)
+        except ModelError:
+            few *= 4
+    return _mislabeled(subject, rng)
 
 
 def _kinds(y: Any) -> Ints:
