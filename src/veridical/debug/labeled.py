@@ -111,10 +111,6 @@ def labeled(subject: Subject) -> Labeled:
 def _answers(given: Any, classes: Sequence[Any] | None, k: int, estimator: Any) -> Any:
     """The classes in the order of the model's outputs, as y has them."""
     found = np.unique(given)
-    if len(found) < 2:
-        raise NotApplicable(
-            f"all labels are {str(found[0])!r}: wrong ones are looked for among two classes or more"
-        )
     if k == 1 and len(found) > 2:
         raise NotApplicable(
             "wrong labels are looked for among classes, but the model has one output and y "
