@@ -145,6 +145,6 @@ def main(path: str = "report.html") -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["audit"] or any(word.startswith("-") for word in sys.argv[1:2]):  # --help is no page
+    if sys.argv[1:2] == ["audit"] or "".join(sys.argv[1:2]).startswith("-"):  # --help is no page
         sys.exit(cli.main(sys.argv[1:]))
     main(*sys.argv[1:2])

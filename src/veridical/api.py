@@ -279,7 +279,8 @@ def audit(
     is given, the more can be checked; a check that does not apply says what it needs. ``methods`` are those whose
     explanations are checked: by default ``vd.Lime()``, and two that need gradients for a network. Each verdict is
     the one that ``vd.debug`` gives with the same ``rng``. ``exit_code`` is 0 if all passed, 1 if a check failed
-    or could not be finished, 2 if nothing could be checked; ``save`` writes .html, .json, .xml (JUnit) and more.
+    or could not be finished, 2 if nothing could be checked; ``save`` writes .html, .json, .xml (JUnit), .csv and
+    more.
 
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.naive_bayes import GaussianNB

@@ -31,7 +31,7 @@ A file that says what to audit, such as audits.py:
     subject = vd.Subject(model.predict_proba, vd.Rows(X_train), X_test, y=y_test, training=(X_train, y_train))
 
 Then: veridical audit audits:subject --out audit.html --out audit.xml
-The exit code is 0 if all checks passed, 1 if one failed or could not be finished, 2 if nothing could be checked.
+The exit code is 0 if all checks passed, 1 if one failed, 2 if nothing could be checked.
 """
 
 
@@ -139,7 +139,7 @@ def subject_of(place: str) -> Subject:
             raise InputError(f"{before} has no {name!r}{hint}")
         found = getattr(found, step)
     if not isinstance(found, Subject) and callable(found):
-        found = _tried(found, f"{place} could not be made")
+        found = _finished(found, f"calling {place}, without arguments,")
     if not isinstance(found, Subject):
         raise InputError(
             f"{place} is {type(found).__name__}, and a vd.Subject was wanted, or a function that gives one: "
@@ -168,18 +168,19 @@ def _module(name: str) -> ModuleType:
 
 
 def _imported(name: str) -> ModuleType:
-    found: ModuleType = _tried(lambda: importlib.import_module(name), f"the module {name!r} could not be imported")
+    found: ModuleType = _finished(lambda: importlib.import_module(name), f"importing {name!r}")
     return found
 
 
-def _tried(make: Callable[[], Any], otherwise: str) -> Any:
-    """What the caller's own code gives; where it fails, nothing was checked, which is not a check that failed."""
+def _finished(make: Callable[[], Any], what: str) -> Any:
+    """What the caller's own code gives; where it raises, nothing was checked, which is not a check that failed."""
     try:
         return make()
+    except VeridicalError:
+        raise
     except Exception as cause:
-        at = traceback.extract_tb(cause.__traceback__)[-1]
-        where = f"{at.filename}, line {at.lineno}"
-        raise InputError(f"{otherwise}: {type(cause).__name__}: {cause} ({where})") from cause
+        traceback.print_exc()
+        raise InputError(f"{what} raised {type(cause).__name__}: {cause}") from cause
 
 
 if __name__ == "__main__":
