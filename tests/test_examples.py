@@ -160,7 +160,7 @@ def test_audit(tmp_path: Path) -> None:
     printed = run("audit", tmp_path)
     leaky, repaired = re.split(r"^(?:Leaky|Repaired) \(exit code", printed, flags=re.M)[1:]
     assert leaky.startswith(" 1)")
-    assert re.search(r"^✗ failed +reliance · Lime\n  The model relies on this region", leaky, re.M)
+    assert re.search(r"^✗ failed +reliance · Lime\n  The model relies on “ward”", leaky, re.M)
     assert re.search(r"^✓ passed +randomize · Lime", leaky, re.M), "the explanations show what the model learned"
     assert re.search(r"^– skipped +reliance · Lime\n  there is no region to look at", repaired, re.M)
     assert not re.search(r"^! error", printed, re.M)

@@ -194,3 +194,10 @@ def test_points_of_everything() -> None:
 def test_where_it_does_not_apply(subject: Any, method: Any, says: str) -> None:
     with pytest.raises(vd.NotApplicable, match=says):
         fooling.fooling(method, subject, 0)
+
+
+def test_too_few_instances_to_tell_are_not_called_honest() -> None:
+    """A passed check that saw less than honest models show says that it does not know."""
+    assert fooling._sentence(True, 0.0, 0.2).startswith("It is not clear whether")
+    assert fooling._sentence(True, 0.5, 0.2).startswith("The model behaves on the changed inputs")
+    assert fooling._sentence(False, 0.0, 0.2).startswith("The model answers the changed inputs")

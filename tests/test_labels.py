@@ -295,3 +295,15 @@ def test_what_has_no_labels_is_refused() -> None:
         Labels(share=0.7)
     with pytest.raises(vd.InputError, match="n_folds must be a whole number"):
         Labels(n_folds=1)
+
+
+def test_labels_that_the_model_does_not_know() -> None:
+    X, y, _ = two_gaussians(0, 0.0, 80)
+    model = LogisticRegression().fit(X, y)
+    words = np.array(["no", "yes"])[y]
+    given = {"check": "labels", "method": METHOD, "training": (X, words)}
+    with pytest.raises(vd.InputError, match="labels such as 'no' are none of the classes"):
+        vd.debug(model.predict_proba, vd.Rows(X), X, **given)
+    named = vd.debug(model.predict_proba, vd.Rows(X), X, **given, classes=["no", "yes"])
+    own = vd.debug(model.predict_proba, vd.Rows(X), X, **(given | {"training": (X, y)}))
+    assert named.sentence == own.sentence

@@ -117,6 +117,7 @@ def test_words() -> None:
 
     found = relied(predict, "good", vd.Occlusion(), vd.Words(), TEXTS)
     assert not found.passed
+    assert found.sentence.startswith("The model relies on “good”, and the explanation shows it")
     assert all("good" in TEXTS[row] for row in found.rows)
     assert relied(predict, ["today"], vd.Occlusion(), vd.Words(), [t for t in TEXTS if "good" in t] * 2).passed
 
@@ -164,6 +165,8 @@ def test_a_model_that_uses_all_alike_is_rarely_said_to_rely_on_one() -> None:
         (["sky"], "names nothing"),
         ([], "region"),
         (7, "region wants names"),
+        ([3], "region wants names"),
+        (["corner"], "what can be named is row 1, column 1; row 1, column 2; row 1, column 3"),
         (np.zeros((SIDE, SIDE)), "empty"),
         (np.ones((SIDE, SIDE)), "everything"),
         (lambda own: np.ones(3), "a share from 0 to 1 of each part"),

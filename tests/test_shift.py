@@ -170,6 +170,21 @@ def test_inputs_that_could_be_real_pass_and_others_do_not() -> None:
     assert "unlike any real instance" in far.sentence
 
 
+def test_the_same_data_are_not_judged_by_the_draw() -> None:
+    """How far apart real instances are is known from a few: the interval knows that it is an estimate."""
+    rows, answers = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(rows, answers)
+    some = rows[np.random.default_rng(0).permutation(len(rows))[:100]]
+    found = [
+        vd.debug(model.predict_proba, vd.Rows(rows), some, check="sampling", method=LIME, rng=rng)
+        for rng in range(6)
+    ]
+    assert len({each.passed for each in found}) == 1
+    assert all(0 <= each.interval[0] <= each.observed <= each.interval[1] <= 1 for each in found)
+    with pytest.raises(vd.NotApplicable, match="at least 40 real instances, X has 30"):
+        vd.debug(model.predict_proba, vd.Rows(rows), rows[:30], check="sampling", method=LIME)
+
+
 def test_independent_columns_hide_no_manifold() -> None:
     """Where columns are independent, exchanging them makes rows that could be real; where not, it does not."""
     rng = np.random.default_rng(0)

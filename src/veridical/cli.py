@@ -63,6 +63,8 @@ def _parser() -> argparse.ArgumentParser:
         "audit",
         help="run all checks that apply to a model and its data",
         description="Run all checks that apply to a model and its data.",
+        usage="veridical audit subject [-h] [--checks CHECK …] [--methods METHOD …] [--out FILE] [--json] "
+        "[--rng N]",
         epilog=EXAMPLE,
         **shape,
     )
@@ -82,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         help="write .html, .json, .xml (JUnit), .csv, .png, …",
     )
     add.add_argument("--json", action="store_true", help="print JSON, which vd.load reads, instead of text")
-    add.add_argument("--rng", type=int, default=0, metavar="SEED", help="what fixes all randomness (0)")
+    add.add_argument("--rng", type=int, default=0, metavar="N", help="what fixes all randomness (0)")
     return parser
 
 

@@ -161,14 +161,20 @@ def _verdict(
     line, limit = lines[worst][0], float(limits[worst])
     begin = words.same if not passed else words.changed if line.value <= limit else words.unsure
     chance = ", but so much may be chance" if begin == words.unsure else ""
+    left, what = f"{max(line.value, 0):.0%}", _told(found[worst].name)
     sentence = (
-        f"{begin}: of how alike they are when made again, {max(line.value, 0):.0%} is left ({found[worst].name}), "
-        f"and at most {limit:.0%} may be{chance}."
+        f"{begin}: of how alike they are when made again, {left} is left ({what}), and at most {limit:.0%} may "
+        f"be{chance}."
     )
     return Verdict(
         passed, line.value, limit, sentence, interval=(line.low, line.high), nulls=line.nulls,
         measures=tuple(m for each in lines for m in each), evidence=evidence, notes=notes,
     )  # fmt: skip
+
+
+def _told(name: str) -> str:
+    """What was done to a twin, for one who has not seen the table."""
+    return f"layers drawn anew, from the last {name}" if name.startswith("down to ") else name
 
 
 def _unstable(signed: Alike, some: Cases, own: tuple[Explanation, ...]) -> Verdict:
@@ -188,6 +194,11 @@ def _check(own: Sequence[Explanation]) -> None:
         raise NotApplicable(
             f"explanations have fewer than {FEWEST} parts, which leaves no order to compare: give instances, or a "
             "representer, with more parts"
+        )
+    if np.mean([not each.weights.any() for each in own]) > 0.5:
+        raise NotApplicable(
+            "most explanations are empty: the model answers the same whatever is changed, so nothing can be "
+            "broken, or what stands in for a part is the part itself, as one pixel's mean is: give another fill=…"
         )
 
 

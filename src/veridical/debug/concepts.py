@@ -215,15 +215,15 @@ def _verdict(found: Compared, concept: Concept, target: str) -> Verdict:
         f"{target} {move} with {concept.name!r}" if used else f"No sign that {target} depends on {concept.name!r}"
     )
     sentence = (
-        f"{said}: along its direction at {concept.layer} the output grows for {score:.0%} of the instances, along "
-        f"random concepts' for {chance:.0%} (p = {p:.2g})."
+        f"{said}: along its direction at {concept.layer} the output grows for {100 * score:.0f} % of the "
+        f"instances, along random concepts' for {100 * chance:.0f} % (p = {p:.2g})."
     )
     notes = [
         f"The interval is over the random sets that {concept.name!r} was told from, not over other examples of it."
     ]
     if found.accuracy[0] < max(0.6, found.accuracy[1]):
         notes.append(
-            f"The layer hardly tells {concept.name!r} from others (accuracy {found.accuracy[0]:.0%}): its "
+            f"The layer hardly tells {concept.name!r} from others (accuracy {100 * found.accuracy[0]:.0f} %): its "
             "direction may mean nothing; try another layer, or more examples."
         )
     return Verdict(

@@ -220,15 +220,22 @@ def _nulls(ground: Ground, rng: np.random.Generator) -> dict[str, float]:
 
 
 def _sentence(passed: bool, observed: float, expected: float) -> str:
-    share = f"{max(observed, 0):.0%} of how its answers to real instances differ"
+    share = f"{100 * max(observed, 0):.0f} % of how its answers to real instances differ"
+    least = f"{100 * max(expected, 0):.0f} %"
+    if passed and observed < expected:
+        return (
+            "It is not clear whether the model behaves on the changed inputs that the explanation asks about as "
+            f"on real ones: what its answers there teach predicts {share}, and honest models that say the same of "
+            f"real instances have at least {least}, but so little may be chance: give more instances."
+        )
     if passed:
         return (
             "The model behaves on the changed inputs that the explanation asks about much as on real ones: what "
             f"its answers there teach predicts {share}, and honest models that say the same of real instances may "
-            f"have as little as {max(expected, 0):.0%}{', which it has within the error' * (observed < expected)}."
+            f"have as little as {least}."
         )
     return (
         "The model answers the changed inputs that the explanation asks about by another rule than real ones, so "
         f"the explanation is not about what it does: what its answers there teach predicts {share}, and of honest "
-        f"models that say the same of real instances, 95 % have at least {max(expected, 0):.0%}."
+        f"models that say the same of real instances, 95 % have at least {least}."
     )

@@ -13,7 +13,7 @@ from veridical.attribute.ask import VALUE, Model, n_rows
 from veridical.attribute.given import checked_model
 from veridical.attribute.many import Plan, explain_all
 from veridical.debug.records import Subject, rows_at
-from veridical.errors import NotApplicable
+from veridical.errors import InputError, NotApplicable
 from veridical.masks import child_of, generator
 from veridical.records import Explanation, Floats, Ints, Method, Record, Seed
 
@@ -102,13 +102,13 @@ def labeled(subject: Subject) -> Labeled:
     if given.ndim != 1:
         raise NotApplicable(f"labels are one class a row, not an array of shape {given.shape}")
     first = subject.model(subject.represent.each(rows_at(X, [0])).inputs(0, 1))
-    answers = _answers(given, subject.model.classes, first.shape[1])
+    answers = _answers(given, subject.model.classes, first.shape[1], _classes(subject.model))
     order = np.argsort(answers, kind="stable")
     labels = order[np.searchsorted(answers, given, sorter=order)]
     return Labeled(subject, X, labels, answers, np.arange(len(given)))
 
 
-def _answers(given: Any, classes: Sequence[Any] | None, k: int) -> Any:
+def _answers(given: Any, classes: Sequence[Any] | None, k: int, estimator: Any) -> Any:
     """The classes in the order of the model's outputs, as y has them."""
     found = np.unique(given)
     if k == 1 and len(found) > 2:
@@ -118,6 +118,11 @@ def _answers(given: Any, classes: Sequence[Any] | None, k: int) -> Any:
         )
     if classes is not None and set(found.tolist()) <= set(np.asarray(classes).tolist()):
         return np.asarray(classes)
+    if estimator is not None and not set(found.tolist()) & set(np.asarray(estimator).tolist()):
+        raise InputError(
+            f"labels such as {str(found[0])!r} are none of the classes that the model was trained on, such as "
+            f"{str(estimator[0])!r}: give labels as it has them, or classes=[…], what its outputs are in y"
+        )
     if found.dtype.kind in "biu" and found.min() >= 0 and found.max() < max(k, 2):
         return np.arange(max(k, 2))
     if len(found) == max(k, 2):
@@ -141,8 +146,15 @@ def probabilities(outputs: Floats) -> Floats:
 
 def columns_of(model: Model, answers: Any) -> Ints:
     """The output of each class, -1 for one that the estimator was not trained on."""
-    own = getattr(getattr(model.predict, "__self__", None), "classes_", None)
-    if own is None or np.ndim(own) != 1:
+    own = _classes(model)
+    if own is None:
         return np.arange(len(answers))
     at = {value: j for j, value in enumerate(np.asarray(own).tolist())}
-    return np.array([at.get(value, -1) for value in np.asarray(answers).tolist()], dtype=np.int64)
+    found = np.array([at.get(value, -1) for value in np.asarray(answers).tolist()], dtype=np.int64)
+    return found if (found >= 0).any() else np.arange(len(answers))  # classes that go by other names
+
+
+def _classes(model: Model) -> Any:
+    """The classes that a scikit-learn estimator was trained on, if it is one."""
+    own = getattr(getattr(model.predict, "__self__", None), "classes_", None)
+    return None if own is None or np.ndim(own) != 1 else np.asarray(own)

@@ -106,7 +106,7 @@ class Labels:
         measures = [*known.plain(unseen, model), *known.explained(method, model, child_of(seed, EXPLAINED))]
         seen = noise_of(unseen, flipped.labels)
         power = SEES if seen.found else BLIND
-        return measures, [f"With {self.share:.0%} of the labels flipped on purpose, {power}."]
+        return measures, [f"With {100 * self.share:.0f} % of the labels flipped on purpose, {power}."]
 
     def _verdict(
         self, data: Labeled, noise: Noise, method: Method, seed: Seed, measures: list[Measured], notes: list[str]
@@ -221,9 +221,10 @@ def _sentence(noise: Noise, rows: tuple[int, ...], measures: list[Measured], not
     if noise.found:
         first = ", ".join(str(row) for row in rows[:NAMED])
         said = (
-            f"About {noise.share:.1%} of the labels look wrong (95 %: {noise.low:.1%} to {noise.high:.1%}): for "
-            f"{len(rows):,} of {n:,} rows the model is surer of another class than overlap and chance explain. "
-            f"Look at rows {first} first; either their labels are wrong, or the model is, and sure of it."
+            f"About {100 * noise.share:.1f} % of the labels look wrong ({100 * noise.low:.1f} % to "
+            f"{100 * noise.high:.1f} %, with 95 % confidence): for {len(rows):,} of {n:,} rows the model is surer "
+            f"of another class than overlap and chance explain. Look at rows {first} first; either their labels "
+            "are wrong, or the model is, and sure of it."
         )
     elif any(BLIND in note for note in notes):
         said = (
@@ -231,9 +232,11 @@ def _sentence(noise: Noise, rows: tuple[int, ...], measures: list[Measured], not
             "labels were flipped on purpose."
         )
     else:
+        often = (
+            f"{100 * noise.contradicted:.1f} % of {n:,}, the less often the surer it is, as where classes overlap"
+        )
         said = (
-            f"No sign of wrong labels: the model contradicts {noise.contradicted:.1%} of {n:,}, and the less the "
-            "surer it is, as overlap and chance do."
+            f"No sign of wrong labels: the model contradicts {often if noise.contradicted else f'none of {n:,}'}."
         )
     rates = {each.name.partition(PRECISION)[0]: each.value for each in measures if PRECISION in each.name}
     explained = {name: value for name, value in rates.items() if ": " in name}
@@ -243,6 +246,6 @@ def _sentence(noise: Noise, rows: tuple[int, ...], measures: list[Measured], not
     method, _, kind = best.partition(": ")
     return (
         f"{said} Of the rows that explanations by {method} suspect most ({kind}, the best of its scores), "
-        f"{explained[best]:.0%} have a label that was flipped on purpose; of those by the loss of a model that "
-        f"did not see the row, {rates[UNSEEN]:.0%}."
+        f"{100 * explained[best]:.0f} % have a label that was flipped on purpose; of those by the loss of a "
+        f"model that did not see the row, {100 * rates[UNSEEN]:.0f} %."
     )

@@ -94,9 +94,14 @@ class Subject(Record):
             made = self.train(X, y, seed)
         except Exception as cause:
             raise ModelError(
-                f"train failed with {type(cause).__name__} on {n_rows(X)} instances: {cause}"
+                f"train(X, y, seed) failed with {type(cause).__name__} on {n_rows(X)} instances: {cause}"
             ) from cause
-        found, own = checked_model(made, self.classes), self.model
+        try:
+            found, own = checked_model(made, self.classes), self.model
+        except InputError as cause:
+            raise ModelError(
+                f"train must give the predict function of a new model, such as fresh.predict_proba: {cause}"
+            ) from cause
         return found if found.classes is not None else replace(found, classes=own.classes, found=own.found)
 
 

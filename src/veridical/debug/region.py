@@ -77,6 +77,8 @@ def items_of(region: Any, n: int) -> list[Any]:
         return list(region)
     if hasattr(region, "shape"):  # one mask for all
         return [region] * n
+    if not all(np.ndim(item) or callable(item) for item in region):
+        raise InputError(f"region wants names of columns or words, or one mask an instance, not {region!r}")
     raise InputError(f"region wants one mask an instance: there are {n} instances and {len(region)} masks")
 
 

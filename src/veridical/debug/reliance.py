@@ -37,6 +37,7 @@ DRAWS = 16  # of what stands in for the region, and of random parts to compare i
 ROUNDING = 1e-9  # share of a difference that is none
 FEWEST = 5  # instances that have the region
 SHOWN = 3  # explanations that are evidence
+NAMED = 3  # parts that a sentence names
 TAKE, NULLS = 3, 4  # what seeds are for
 RANDOM = "random parts"
 ACROSS = "Some parts lie across the region's border: their weight counts by the share inside."
@@ -78,7 +79,7 @@ def reliance(method: Method, subject: Subject, rng: Rng) -> Verdict:
         passed=not (shown or used),
         observed=line.value,
         expected=float(sizes.mean()),
-        sentence=_sentence(used, shown, table, line, float(sizes.mean())),
+        sentence=_sentence(_called(subject.region), (used, shown), table, line, float(sizes.mean())),
         interval=(line.low, line.high),
         nulls=line.nulls,
         measures=(line, *_lines(table)),
@@ -103,8 +104,8 @@ def _found(method: Method, subject: Subject, rng: Rng) -> tuple[Cases, list[Insi
             break
     if not found:
         raise InputError(
-            f"the region names nothing, or everything, in all {looked} instances; parts are called "
-            f"{', '.join(instances.batch(0, 1)[0].names[:3])}, …"
+            f"the region names nothing, or everything, in all {looked} instances; what can be named is "
+            f"{'; '.join(part.column or part.name for part in instances.batch(0, 1)[0].parts[:3])}; …"
         )
     if len(found) < FEWEST:
         raise NotApplicable(
@@ -215,17 +216,29 @@ def _no_evidence(some: Cases, own: Sequence[Explanation], line: Measured) -> Ver
     )
 
 
-def _sentence(used: bool, shown: bool, table: dict[str, Floats], line: Measured, size: float) -> str:
+def _called(region: Any) -> str:
+    """What a sentence calls the region: by its names, where it has a few."""
+    names = [region] if isinstance(region, str) else region
+    if isinstance(names, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in names):
+        quoted = [f"“{name}”" for name in (sorted(names) if isinstance(names, (set, frozenset)) else names)]
+        if 0 < len(quoted) <= NAMED:
+            return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+        return f"the {len(quoted)} parts that were named"
+    return "this region"
+
+
+def _sentence(name: str, found: tuple[bool, bool], table: dict[str, Floats], line: Measured, size: float) -> str:
+    used, shown = found
     own, other = float(table["own"].mean()), float(table["other"].mean())
     flips = float(np.mean(table["own_flips"]))
-    turned = f", and {flips:.0%} of the answers flip" if np.isfinite(flips) else ""
+    turned = f", and {100 * flips:.0f} % of the answers flip" if np.isfinite(flips) else ""
     asked = (
         f"without it the output changes by {own:.3g} on average (random parts of its size: {other:.3g}){turned}"
     )
-    share = "nothing" if np.isnan(line.value) else f"{line.value:.0%} of its weight"
-    says = f"the explanation gives it {share}, and {size:.0%} is its share of the parts"
+    share = "nothing" if np.isnan(line.value) else f"{100 * line.value:.0f} % of its weight"
+    says = f"the explanation gives it {share}, and {100 * size:.0f} % is its share of the parts"
     if used and shown:
-        return f"The model relies on this region, and the explanation shows it: {asked}; {says}."
+        return f"The model relies on {name}, and the explanation shows it: {asked}; {says}."
     if used:
         return f"The model relies on this region, and the explanation does not show it: {asked}; {says}."
     doubt = "it is not clear whether the model relies on it more than on others"

@@ -19,7 +19,7 @@ from veridical.debug.points import points
 from veridical.debug.ranking import auroc
 from veridical.debug.records import Rng, Subject, rows_at
 from veridical.debug.similarity import ANOTHER, CONSTANT, NOISE, SHUFFLED
-from veridical.evaluate.compare import interval
+from veridical.errors import NotApplicable
 from veridical.masks import child_of, generator
 from veridical.records import Floats, Ints, Measured, Method, Verdict
 
@@ -29,8 +29,10 @@ SAME = 1e-6  # of the largest distance, below which a point is the same
 REAL = 2000  # instances that are looked at, at most
 LEAST = 100  # of them, however large they are
 CELLS = 2**24  # numbers of all of them, about, that are held at once
+FEWEST = 40  # instances, below which it is not known how far apart they are
 EXPLAINED = 20
-SPLIT, ASKED, DRAWN, EVIDENCE = range(4)  # what seeds are for
+DRAWS = 400  # for the interval
+SPLIT, ASKED, DRAWN, EVIDENCE, AGAIN = range(5)  # what seeds are for
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +40,14 @@ class Real:
     """Real instances as points, and how far from them other real ones are."""
 
     neighbors: NearestNeighbors
-    known: Floats  # (m,) distances of real instances to the nearest of others
+    known: Floats  # (m,) distances of real instances to the nearest of the others
     low: float
     high: float
 
     @classmethod
-    def of(cls, reference: Floats, others: Floats) -> Real:
+    def of(cls, reference: Floats) -> Real:
         neighbors = NearestNeighbors(n_neighbors=1).fit(reference)
-        known = neighbors.kneighbors(others)[0][:, 0]
+        known = neighbors.kneighbors()[0][:, 0]  # none is its own neighbor
         return cls(neighbors, known, *(float(end) for end in np.percentile(known, RANGE)))
 
     def distances(self, rows: Floats) -> Floats:
@@ -58,9 +60,28 @@ class Real:
 
         A point that is a real instance is like one.
         """
-        found = self.distances(rows)
+        return self._outside(self.distances(rows), self.low, self.high)
+
+    def _outside(self, found: Floats, low: float, high: float) -> Floats:
         same = SAME * (float(self.known.max()) or 1.0)
-        return np.asarray((found > self.high) | ((found < self.low) & (found > same)), dtype=np.float64)
+        return np.asarray((found > high) | ((found < low) & (found > same)), dtype=np.float64)
+
+    def share(self, rows: Floats, owner: Ints, rng: np.random.Generator) -> tuple[float, float, float]:
+        """The share of points outside, a mean over their owners, with its interval.
+
+        Few real instances tell little of how far apart they are, so these are drawn again, as the owners are.
+        """
+        found, sizes = self.distances(rows), np.bincount(owner)
+
+        def shares(low: float, high: float) -> Floats:
+            return np.bincount(owner, self._outside(found, low, high)) / sizes
+
+        drawn = []
+        for _ in range(DRAWS):
+            low, high = np.percentile(rng.choice(self.known, len(self.known)), RANGE)
+            drawn.append(float(rng.choice(shares(low, high), len(sizes)).mean()))
+        least, most = np.percentile(drawn, RANGE)
+        return float(shares(self.low, self.high).mean()), float(least), float(most)
 
     def farther(self, rows: Floats) -> tuple[float, float, float]:
         """Chance that a point is farther from real instances than a real one is, with its interval."""
@@ -74,19 +95,23 @@ def sampling(method: Method, subject: Subject, rng: Rng) -> Verdict:
     instances = subject.represent.each(subject.X)
     most = int(np.clip(CELLS // max(np.size(instances.inputs(0, 1)[0:1]), 1), LEAST, REAL))
     rows = generator(seed, SPLIT).permutation(len(instances))[:most]
-    half, most = len(rows) // 2, len(rows) * 3 // 4
+    if len(rows) < FEWEST:
+        raise NotApplicable(
+            f"this check wants at least {FEWEST} real instances, X has {len(rows)}: give more of them"
+        )
+    most = len(rows) * 3 // 4
     chosen = rows[most:][:EXPLAINED]
     heard = asked(method, subject, chosen, child_of(seed, ASKED), max(min(PICKED, most // EXPLAINED), 4))
     real, made = scaled(subject.X, *points(_inputs(subject, rows), heard.inputs))
-    space = Real.of(real[:half], real[half:most])
-    outside = space.outside(made)
-    shares = np.array([outside[heard.owner == i].mean() for i in range(len(chosen))])
+    space = Real.of(real[:most])
     known = _nulls(real, real[most:], seed)
     nulls = {name: float(space.outside(each).mean()) for name, each in known.items()}
-    line = Measured("inputs unlike real ones, share", *interval(shares), len(shares), nulls)
+    share = space.share(made, heard.owner, generator(seed, AGAIN))
+    line = Measured("inputs unlike real ones, share", *share, len(chosen), nulls)
     far = {name: space.farther(each)[0] for name, each in known.items()}
     area = Measured("farther than real ones, AUROC", *space.farther(made), len(made), far)
     note = f"{len(made)} inputs asked about {len(chosen)} instances were compared with {len(rows)} real instances."
+    shares = np.bincount(heard.owner, space.outside(made)) / np.bincount(heard.owner)
     worst = chosen[np.argsort(-shares, kind="stable")[:1]]
     return replace(
         _verdict(line, area, (note,)), evidence=examples(method, subject, worst, child_of(seed, EVIDENCE))
@@ -119,8 +144,8 @@ def _inputs(subject: Subject, rows: Ints) -> Any:
 
 def _verdict(line: Measured, area: Measured, notes: tuple[str, ...]) -> Verdict:
     passed = not line.low > LIMIT
-    share = f"{line.value:.0%}"
-    where = "lie where hardly any real instance lies (of real ones, 5 % do)"
+    share, real = f"{line.value:.0%}", f"{line.nulls[ANOTHER]:.0%}"
+    where = f"lie where hardly any real instance lies (of real ones that were left out, {real} do)"
     if not passed:
         words = (
             f"Explanations rest on inputs that are unlike any real instance: {share} of them {where}, so they "
@@ -128,7 +153,8 @@ def _verdict(line: Measured, area: Measured, notes: tuple[str, ...]) -> Verdict:
         )
     elif line.value > LIMIT:
         words = (
-            f"It is not clear on what inputs explanations rest: {share} of them {where}, but that may be chance."
+            f"It is not clear on what inputs explanations rest: {share} of them {where}, but that may be "
+            "chance: give more instances."
         )
     else:
         words = f"Explanations rest mostly on inputs that could be real: {share} of them {where}."

@@ -97,7 +97,7 @@ class Kinds:
         known, both = np.split(every, [len(self.known)])
         spread = known.std(axis=0)
         unit = np.where(spread > 0, spread, float(spread.max()) or 1.0)
-        return Real.of(known / unit, known / unit).distances(both / unit)
+        return Real.of(known / unit).distances(both / unit)
 
     def changed(self, change: Change, rng: np.random.Generator) -> Kinds:
         """The same with other weights, of which nothing else is known."""
@@ -151,7 +151,7 @@ def distance(both: Cases, n_known: int) -> Floats:
     except NotApplicable:
         return np.full(len(both.rows) - n_known, np.nan)
     known, others = scaled(both.subject.X, known, others)
-    return Real.of(known, known).distances(others)
+    return Real.of(known).distances(others)
 
 
 def _together(usual: Any, other: Any) -> Any:

@@ -61,9 +61,9 @@ class Spurious:
             if decided[0] >= USED:
                 return _verdict(models, label, decided)
         raise NotApplicable(
-            f"not measured: only {decided[0]:.0%} of the answers of a model that was trained with {plant} go with "
-            "the plant, and half would by chance: there is nothing to show; give check=vd.Spurious(plant=…) with "
-            "one that is easier to learn"
+            f"not measured: only {100 * decided[0]:.0f} % of the answers of a model that was trained with {plant} "
+            "go with the plant, and half would by chance: nothing is to be shown; give check=vd.Spurious(plant=…) "
+            "with one that is easier to learn"
         )
 
 
@@ -144,7 +144,7 @@ def _labeled(y: Any, label: Any, single: bool) -> tuple[Any, Bools]:
     label = kinds[-1] if label is None else label
     on = np.asarray(values == label)
     if not on.any() or on.all():
-        raise InputError(f"the label {label!r} must be the answer of some of the instances, but not of all")
+        raise InputError(f"the label {label} must be the answer of some of the instances, but not of all")
     return label, on
 
 
