@@ -83,19 +83,15 @@ def _pair(
             return [*found, found[0]]
         said = learned.logits(module, learned.X[rows]).argmax(1)
         targets = said if reading == "predicted" else learned.y[rows]
-        found.append(
-            likeness.shown(_maps(learned, cell["method"], module, rows, targets, seed, device).to(device))
-        )
+        network, mine = trained.asking(module, device), {**cell, "seed": seed}
+        found.append(likeness.shown(_maps(learned, mine, network, rows, targets).to(device)))
     return found
 
 
-def _maps(
-    learned: suspects.Learned, method: str, module: Any, rows: Any, targets: Any, seed: int, device: str
-) -> Any:
+def _maps(learned: suspects.Learned, cell: cells.Cell, network: vd.Network, rows: Any, targets: Any) -> Any:
     parts = trained.squares(learned.X.shape[1])
-    background = learned.X[:BACKGROUND]
-    asked = Asked(trained.asking(module, device), learned.X[rows], targets, background, parts, SAMPLES)
-    return maps(method, asked, seed, SIGNED)
+    asked = Asked(network, learned.X[rows], targets, learned.X[:BACKGROUND], parts, SAMPLES)
+    return maps(cell["method"], asked, cell["seed"], SIGNED)
 
 
 def _told_apart(flipped: Any, others: Any) -> float:
@@ -130,7 +126,7 @@ def _explained(learned: suspects.Learned, cell: cells.Cell, model: Any, rows: An
     """What speaks for the label that each row was given, (n, …), and what that is added to, where it is known."""
     given = learned.given[rows]
     if learned.pictures:
-        return _maps(learned, cell["method"], model, rows, given, cell["seed"], device).sum(1).numpy(), 0.0
+        return _maps(learned, cell, trained.asking(model, device), rows, given).sum(1).numpy(), 0.0
     if cell["method"] in PAINTED:
         return _weights(learned, cell, model, rows)
     asked = Asked(vd.Network(model), learned.X[rows].astype(np.float32), given, learned.X[:BACKGROUND], None)

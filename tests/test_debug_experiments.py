@@ -237,7 +237,7 @@ def test_reset_layers_run_and_are_told(data, tmp_path, quick):
     cells = run(randomize, tmp_path, data, *more)
     assert len(cells) == 6
     told = sections.randomize.tables(cells)
-    assert "untrained network, cascade, GBP" in told
+    assert "**a network that was never trained, cascade**; 11 pictures" in told
     assert "class stays" in told
     sections.randomize.figures(cells, tmp_path)
     assert (tmp_path / "randomize-rank-signed.svg").exists()
@@ -250,7 +250,7 @@ def test_wrong_labels_run_and_are_told(data, tmp_path, quick):
     cells = run(labels, tmp_path, data, *more)
     assert len(cells) == 3 + 3 + 2  # a table by a network, too, and by a regression
     told = sections.labels.tables(cells)
-    assert "stated beside training loss" in told
+    assert "best score of explanations less training loss" in told
     assert "self-influence" in told
     sections.labels.figures(cells, tmp_path)
     assert (tmp_path / "labels.svg").exists()

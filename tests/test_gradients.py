@@ -740,7 +740,7 @@ def test_probabilities_are_pointed_out() -> None:
     single = nn.Sequential(dense(outputs=1), nn.Sigmoid()).eval()
     assert "logits" in vd.explain(single, vd.Rows(X), X[0], method=vd.Gradient()).notes[-1]
     assert not vd.explain(dense(), vd.Rows(X), X[0], method=vd.Gradient()).notes
-    assert "randomize" in vd.explain(dense(), vd.Rows(X), X[0], method=vd.GuidedBackprop()).notes[-1]
+    assert "randomize" in vd.explain(dense(), vd.Rows(X), X[0], method=vd.GuidedBackprop()).verdict.sentence
 
 
 def test_evaluating_gradients_beside_lime() -> None:
@@ -1016,3 +1016,17 @@ def test_nothing_stays_in_memory(name: str) -> None:
         return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
 
     assert held() == held()
+
+
+def test_the_verdict_says_what_was_not_measured() -> None:
+    torch.manual_seed(0)
+    layers = (nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
+    found = {
+        type(method): vd.explain(nn.Sequential(*layers).eval(), vd.Grid(2, 2), torch.rand(3, 8, 8), method=method)
+        for method in (vd.InputXGradient(), vd.GuidedBackprop())
+    }
+    plain, guided = (found[kind].verdict for kind in (vd.InputXGradient, vd.GuidedBackprop))
+    assert plain.passed
+    assert plain.sentence.endswith("; how well the map agrees with what the network does was not measured.")
+    assert not guided.passed
+    assert guided.sentence.startswith("Do not rely on it: by this method a network whose upper layers are random")

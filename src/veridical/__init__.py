@@ -1,17 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import (
-    audit,
-    debug,
-    evaluate,
-    explain,
-    explain_many,
-    group,
-    pick,
-    pick_at_random,
-    pick_for_two,
-    rerun,
-)
+from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
@@ -37,6 +26,7 @@ from veridical.debug.spurious import Spurious
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
 from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
 from veridical.masks import Gaussian
+from veridical.picks import pick, pick_at_random, pick_for_two
 from veridical.records import VERSION as __version__
 from veridical.records import Explanation, Explanations, Measured, Neighborhood, Part, Verdict
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,9 +19,14 @@ from veridical.attribute.removal import removable
 from veridical.attribute.slopes import Slopes, by_function, reader
 from veridical.errors import InputError, require
 from veridical.masks import child_of
-from veridical.records import Explanation, Fit, Floats, Placed, Record, Removable, Representation, Seed
+from veridical.records import Explanation, Fit, Floats, Placed, Record, Removable, Representation, Seed, Verdict
 
 AT_ONCE = 2**22  # numbers of all draws that are held at once, about
+UNMEASURED = "how well the map agrees with what the network does was not measured"
+HARDLY = (
+    "Do not rely on it: by this method a network whose upper layers are random gives much the same map; see "
+    'vd.debug(…, check="randomize").'
+)
 RELATIVE = 1e-3  # of what the weights should sum to, up to which they do
 
 
@@ -62,15 +67,12 @@ class ByGradient:
     There all is torch, on the module's device and in its precision; only what is finished comes to NumPy.
     """
 
+    hardly_depends: ClassVar[bool] = False  # on the network: a random one gives much the same map
+
     @property
     def n_points(self) -> int:
         """Points at which an input is asked about."""
         return 1
-
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        """What a reader of any of its maps should know."""
-        return ()
 
     def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """The maps of the inputs ``rows`` (r,), whose points are x (r, *shape), one seed each.
@@ -189,7 +191,7 @@ class Asked:
         n_calls, own = 1 + slopes.n_rows, asked.prediction / asked.unit
         sums = None if found.draws is None else self._sums(found.draws[0], layout) / asked.unit
         intercept = own - float(weights.sum())
-        notes = self.notes + self.method.cautions + _probability_notes(self.network, outputs)
+        notes = self.notes + _probability_notes(self.network, outputs)
         if found.reference is not None:
             intercept = float(found.reference[0]) / asked.unit
             sums_to = float(weights.sum()) * asked.unit, float(numbers.sum())
@@ -197,6 +199,7 @@ class Asked:
         fit = _fit(weights, sums, intercept)
         rule = TopK()
         evidence = weigh(fit, rule, top_probability(fit, rule), n_calls)
+        evidence = replace(evidence, verdict=_doubted(evidence.verdict, self.method))
         return Answer(fit, evidence, rule.k, n_calls, float(self.method.n_points), notes, values)
 
     def _sums(self, draws: Any, layout: Callable[[Floats], Floats]) -> Floats:
@@ -216,6 +219,15 @@ def _fit(weights: Floats, draws: Floats | None, intercept: float) -> Fit:
     covariance = np.zeros((d, d)) if draws is None or m < 2 else np.cov(draws.T).reshape(d, d) / m
     local = intercept + float(weights.sum())
     return Fit(weights, intercept, covariance, local, float("nan"), every, every, max(m - 1.0, 1.0))
+
+
+def _doubted(verdict: Verdict, method: ByGradient) -> Verdict:
+    """A verdict that says what it leaves open: the order of the parts is sure, what they mean is not."""
+    if not verdict.passed:
+        return verdict
+    if method.hardly_depends:
+        return replace(verdict, passed=False, sentence=HARDLY)
+    return replace(verdict, sentence=f"{verdict.sentence[:-1]}; {UNMEASURED}.")
 
 
 def _network_of(model: Model, wanted_by: str) -> Network:

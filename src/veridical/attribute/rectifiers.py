@@ -6,18 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from veridical.attribute.maps import ByGradient, Drawn
 from veridical.attribute.network import check_seen
 from veridical.attribute.slopes import Slopes
 from veridical.errors import InputError, require
 from veridical.records import Seed
-
-CAUTION = (
-    "such maps hardly change when the network's upper layers are made random, so they say little of what it looks "
-    'for: see vd.debug(…, check="randomize")'
-)
 
 
 @dataclass(frozen=True)
@@ -28,10 +23,7 @@ class GuidedBackprop(ByGradient):
     what the network looks for.
     """
 
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        """That a sharp map says little."""
-        return (CAUTION,)
+    hardly_depends: ClassVar[bool] = True
 
     def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One map an input."""
@@ -42,10 +34,7 @@ class GuidedBackprop(ByGradient):
 class DeconvNet(ByGradient):
     """The gradient with ReLU on the way back in place of the gates of the way there (Zeiler and Fergus 2014)."""
 
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        """That a sharp map says little."""
-        return (CAUTION,)
+    hardly_depends: ClassVar[bool] = True
 
     def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One map an input."""

@@ -1,0 +1,120 @@
+"""The border for picks: checks and defaults, then calls down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from veridical.attribute.given import seed_of
+from veridical.errors import InputError, check_whole
+from veridical.scale.store import source_of
+from veridical.summarize.concepts import Concepts, Matched, matched
+from veridical.summarize.pick import at_random, greedy, picked
+from veridical.summarize.records import Pick
+
+
+def pick(
+    explanations: Any,
+    budget: int,
+    *,
+    target: int | str | None = None,
+    k: int | None = None,
+    concepts: Concepts | None = None,
+    rng: int | np.random.Generator = 0,
+) -> Pick:
+    """Pick a few explanations that cover together what the model uses (SP-LIME, Algorithm 2).
+
+    ``explanations`` are those of explain_many, any iterable of them, or the path of a file they were saved in; a
+    Parquet file is read a little at a time. ``budget`` of them are picked, each the one that adds most to those
+    before; of explanations that add the same, the first. ``k`` lets only the k heaviest parts of each explanation
+    count, as in the paper; by default all that are not zero do, and in tables that is nearly every part.
+
+    A part counts for each target apart; ``target`` leaves the explanations of others out. Parts of pictures,
+    sounds and series that do not lie at the same places in all instances are matched by likeness, as
+    ``concepts`` says.
+    ``rng`` matters to the clusters of concepts, and to the random picks that the coverage is compared with.
+
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import veridical as vd
+    >>> wine = load_wine(as_frame=True)
+    >>> model = LogisticRegression(max_iter=10_000).fit(wine.data, wine.target)
+    >>> method = vd.Lime(n_samples=256)
+    >>> many = vd.explain_many(model.predict_proba, vd.Rows(wine.data), wine.data, target=0, method=method)
+    >>> few = vd.pick(many, budget=3, k=5)
+    >>> [many[i].top(1)[0][0] for i in few.chosen]
+    ['proline > 985', 'proline ≤ 500.5', '500.5 < proline ≤ 673.5']
+    """
+    seed, (found,) = _matched([explanations], budget, concepts=concepts, rng=rng, target=target, k=k)
+    return _pick(found, greedy([found.table], int(budget)), seed)
+
+
+def pick_at_random(
+    explanations: Any,
+    budget: int,
+    *,
+    target: int | str | None = None,
+    k: int | None = None,
+    concepts: Concepts | None = None,
+    rng: int | np.random.Generator = 0,
+) -> Pick:
+    """Pick explanations at random, to see what ``pick`` is worth; a larger budget adds to a smaller one."""
+    seed, (found,) = _matched([explanations], budget, concepts=concepts, rng=rng, target=target, k=k)
+    return _pick(found, at_random(found.table, int(budget), seed), seed)
+
+
+def pick_for_two(
+    first: Any,
+    second: Any,
+    budget: int,
+    *,
+    k: int | None = None,
+    concepts: Concepts | None = None,
+    rng: int | np.random.Generator = 0,
+) -> Pick:
+    """Pick instances that show two models side by side (section 6.2 of the LIME paper).
+
+    Both must explain the same instances in the same order. The first, third, … pick is the one that adds most to
+    what is covered of the first model, the second, fourth, … to that of the second. The Pick is of the first
+    model, and its ``second`` is of the second: the same rows, with coverage and importance of its own.
+    """
+    seed, found = _matched([first, second], budget, concepts=concepts, rng=rng, k=k)
+    sizes = [len(each.table.rows) for each in found]
+    if sizes[0] != sizes[1]:
+        raise InputError(
+            f"both models must explain the same instances, but there are {sizes[0]} explanations of the first and "
+            f"{sizes[1]} of the second"
+        )
+    chosen = greedy([each.table for each in found], int(budget))
+    one, other = (_pick(each, chosen, seed) for each in found)
+    return replace(one, second=other)
+
+
+def _matched(
+    explanations: Sequence[Any],
+    budget: Any,
+    *,
+    concepts: Any,
+    rng: Any,
+    target: Any = None,
+    k: Any = None,
+) -> tuple[np.random.SeedSequence, list[Matched]]:
+    """What the picks check, and the tables they pick from."""
+    check_whole("budget", budget, 0)
+    if k is not None:
+        check_whole("k", k)
+    if concepts is not None and not isinstance(concepts, Concepts):
+        raise InputError(f"concepts wants settings such as vd.Concepts(n=12), not {concepts!r}")
+    if isinstance(target, (bool, np.bool_)) or not isinstance(target, (int, np.integer, str, type(None))):
+        raise InputError(f"target is the class index or name that explanations have as target, not {target!r}")
+    seed = seed_of(rng)
+    wanted = int(target) if isinstance(target, np.integer) else target
+    return seed, matched([source_of(each) for each in explanations], concepts, seed, wanted, k)
+
+
+def _pick(found: Matched, chosen: Any, seed: np.random.SeedSequence) -> Pick:
+    made = picked(found.table, chosen, seed)
+    return replace(made, concepts=found.concepts, notes=(*found.notes, *made.notes))
