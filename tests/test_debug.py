@@ -93,3 +93,11 @@ def test_a_check_may_be_the_callers_own() -> None:
         check_of("randomise")
     with pytest.raises(vd.InputError, match="check wants the name"):
         check_of(4)
+
+
+def test_registries_are_found_by_the_names_of_the_functions() -> None:
+    from veridical.debug import CHECKS
+    from veridical.evaluate import METRICS
+
+    assert vd.debug.CHECKS is CHECKS
+    assert vd.evaluate.METRICS is METRICS

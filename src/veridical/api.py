@@ -12,10 +12,12 @@ from veridical.attribute.given import answered, checked_model, checked_represent
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
+from veridical.debug import CHECKS
 from veridical.debug.audit import Audit, Checking, audited, checks_of, counted, methods_of, results
 from veridical.debug.records import Check, Subject, Train
 from veridical.debug.run import run
 from veridical.errors import InputError, check_whole
+from veridical.evaluate import METRICS
 from veridical.evaluate.records import Metric, Report
 from veridical.evaluate.report import checked_truth, chosen, named, reported
 from veridical.evaluate.trials import Evaluation, trials
@@ -295,6 +297,11 @@ def audit(
     entropy: Any = seed_of(rng).entropy
     plan = Checking(counted(subject), found, checks_of(checks), int(entropy))
     return audited(plan, list((track or progress)(results(plan), total=len(plan))))
+
+
+# ``vd.evaluate`` and ``vd.debug`` stand before packages of those names: their registries are found there, too.
+evaluate.METRICS = METRICS  # type: ignore[attr-defined]
+debug.CHECKS = CHECKS  # type: ignore[attr-defined]
 
 
 def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:
