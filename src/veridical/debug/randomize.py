@@ -17,8 +17,8 @@ from veridical.debug.twins import twins
 from veridical.masks import child_of
 from veridical.records import Method, Verdict
 
-N_TWINS = 3  # of each kind
-FEWER = 2  # where explanations of a network cost much
+N_TWINS = 5  # of each kind
+OF_NETWORKS, FEWER = 3, 2  # broken networks, and where explanations of them cost much
 TWINS = 3  # what the seed is for
 WORDS = Words(
     "Explanations change when the model is broken",
@@ -40,4 +40,4 @@ def _twins(some: Cases) -> Iterator[Twin]:
         return twins(subject, seed, N_TWINS)
     most = most_of(some.method, subject.represent.each(subject.X))
     depths = Depths() if most == MOST else Depths(3, 0) if most == DEAR else Depths(2, 0)
-    return layer_twins(subject, depths, seed, N_TWINS if most == MOST else FEWER)
+    return layer_twins(subject, depths, seed, OF_NETWORKS if most == MOST else FEWER)

@@ -240,11 +240,11 @@ def _sentence(name: str, found: tuple[bool, bool], table: dict[str, Floats], lin
     if used and shown:
         return f"The model relies on {name}, and the explanation shows it: {asked}; {says}."
     if used:
-        return f"The model relies on this region, and the explanation does not show it: {asked}; {says}."
+        return f"The model relies on {name}, and the explanation does not show it: {asked}; {says}."
     doubt = "it is not clear whether the model relies on it more than on others"
     if shown:
         then = doubt if own > other else "the model does not rely on it more than on others"
-        return f"The explanation points at this region, but {then}: {asked}; {says}."
+        return f"The explanation points at {name}, but {then}: {asked}; {says}."
     if own > other:
-        return f"No sure sign that the model relies on this region more than on others: {asked}; {says}."
-    return f"The model does not rely on this region more than on others: {asked}; {says}."
+        return f"No sure sign that the model relies on {name} more than on others: {asked}; {says}."
+    return f"The model does not rely on {name} more than on others: {asked}; {says}."
