@@ -208,12 +208,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], help="of flips, networks and draws")
     parser.add_argument("--full", action="store_true", help="five seeds")
     parser.add_argument("--weights", type=Path, default=trained.FOLDER, help="where trained networks are kept")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--limit", type=int, default=1800, help="seconds after which a cell is given up")
-    parser.add_argument("--resume", action="store_true", help="leave what was measured without an error as it is")
-    parser.add_argument("--out", type=Path, default=cells.FOLDER / "labels.json")
-    return parser
+    return trained.run_by(parser, "labels")
 
 
 def main(settings: argparse.Namespace) -> None:

@@ -165,7 +165,9 @@ def measure(cell: cells.Cell, data: Path | None, device: str) -> dict[str, Any]:
     steps = []
     for stage, module in broken(case.module, case.stages, cell["mode"], seed * ANOTHER):
         now = likeness.shown(maps(method, case.under(module), seed, SIGNED).to(device))
-        steps.append({"stage": stage, **predictions(case, module), **likeness.judged(first, now, itself, seed)})
+        judged = likeness.judged(first, now, itself, seed).items()
+        kept = {name: found for name, found in judged if not name.startswith("beyond")}  # which no table has
+        steps.append({"stage": stage, **predictions(case, module), **kept})
     return {"itself": {m: likeness.summed(itself[m]) for m in likeness.MEASURES}, "steps": steps}
 
 
@@ -215,12 +217,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], help="of new weights and of draws")
     parser.add_argument("--n", type=int, default=50, help="pictures explained")
     parser.add_argument("--full", action="store_true", help="five seeds")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--limit", type=int, default=1800, help="seconds after which a cell is given up")
-    parser.add_argument("--resume", action="store_true", help="leave what was measured without an error as it is")
-    parser.add_argument("--out", type=Path, default=cells.FOLDER / "randomize.json")
-    return parser
+    return trained.run_by(parser, "randomize")
 
 
 def main(settings: argparse.Namespace) -> None:

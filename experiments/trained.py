@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 from joblib import Parallel, delayed
 
+import cells
 import cnn
 import photos
 import veridical as vd
@@ -85,6 +87,16 @@ def ready(tasks: Sequence[Callable[[], Any]], jobs: int) -> None:
 def _alone(task: Callable[[], Any]) -> None:
     torch.set_num_threads(1)
     task()
+
+
+def run_by(parser: argparse.ArgumentParser, name: str) -> argparse.ArgumentParser:
+    """What every experiment with networks takes about how it is run, and where its results go."""
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--limit", type=int, default=1800, help="seconds after which a cell is given up")
+    parser.add_argument("--resume", action="store_true", help="leave what was measured without an error as it is")
+    parser.add_argument("--out", type=Path, default=cells.FOLDER / f"{name}.json")
+    return parser
 
 
 def seeds_of(given: Sequence[int], full: bool) -> list[int]:

@@ -81,7 +81,7 @@ class Labels:
             noise = self._noise(data, seed)
         if len(data) < len(every):
             notes.append(f"{len(data):,} of {len(every):,} rows, drawn at random, were looked at.")
-        return self._verdict(data, noise, method, seed, measures, [*_seen(subject), *notes])
+        return self._verdict(data, noise, method, seed, measures=measures, notes=[*_seen(subject), *notes])
 
     def _noise(self, data: Labeled, seed: Seed) -> Noise:
         """Wrong labels by models that did not see them, or else by the model itself."""
@@ -109,7 +109,14 @@ class Labels:
         return measures, [f"With {100 * self.share:.0f} % of the labels flipped on purpose, {power}."]
 
     def _verdict(
-        self, data: Labeled, noise: Noise, method: Method, seed: Seed, measures: list[Measured], notes: list[str]
+        self,
+        data: Labeled,
+        noise: Noise,
+        method: Method,
+        seed: Seed,
+        *,
+        measures: list[Measured],
+        notes: list[str],
     ) -> Verdict:
         suspects = noise.suspects[:LISTED]
         rows = tuple(int(row) for row in data.rows[suspects])
