@@ -17,7 +17,10 @@ from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
+from veridical.attribute.undo import Undo
 from veridical.masks import Gaussian
+from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
+from veridical.represent.low_rank import LowRank
 
 METHODS: dict[str, Any] = {
     "deconv_net": DeconvNet,
@@ -38,6 +41,7 @@ METHODS: dict[str, Any] = {
     "random_parts": RandomParts,
     "smooth_grad": SmoothGrad,
     "smooth_grad_squared": SmoothGradSquared,
+    "undo": Undo,
     "var_grad": VarGrad,
 }
 
@@ -47,6 +51,7 @@ SETTINGS: dict[str, Any] = {
     for known in (
         *METHODS.values(),
         *(TopK, Gaussian, Linear, Tree),
+        *(Blur, Constant, Inpaint, Interpolate, Least, LowRank, Noise, PartMean, WholeMean),
         *(highest_weights, lasso_path, forward_selection, as_package, plain_mean, nothing),
     )
 }
