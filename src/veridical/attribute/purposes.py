@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from veridical.attribute.sensitivity import Sensitivity
 from veridical.attribute.undo import Undo
 from veridical.errors import InputError
 from veridical.records import Method
@@ -21,7 +22,7 @@ class Purpose:
 
 
 PURPOSES: dict[str, Purpose] = {
-    "change": Purpose("where a small change would act", Undo((LowRank(),))),
+    "change": Purpose("where a small change would act", Undo((LowRank(),), Sensitivity())),
     "content": Purpose("what the content of each part contributes", Undo((Interpolate(),))),
     "either": Purpose("which part did it, by its content or by a small change in it", Undo()),
 }

@@ -116,15 +116,15 @@ def combined(falls: Floats) -> tuple[Floats, Ints]:
 
 
 def _weighted(fit: Fit, step: Explanation) -> Fit:
-    """A fit whose weights above zero count by the share of the largest weight that small steps give a part."""
-    share = step.weights / (float(step.weights.max()) or 1.0)
-    half = (step.intervals[:, 1] - step.intervals[:, 0]) / 2 / (float(step.weights.max()) or 1.0) / 1.96
-    weights = np.maximum(fit.weights, 0.0)
+    """A fit whose weights count by how far small steps move the output, as a share of the largest."""
+    largest = float(step.weights.max()) or 1.0
+    shares, weights = step.weights / largest, fit.weights * step.weights / largest
+    half = np.ptp(step.intervals, axis=1) / 2 / largest
     return replace(
         fit,
-        weights=weights * share,
-        intercept=fit.local_prediction - float((weights * share).sum()),
-        covariance=np.diag((weights * half) ** 2),
+        weights=weights,
+        intercept=fit.local_prediction - float(weights.sum()),
+        covariance=np.diag((fit.weights * half / stdtrit(9, .975)) ** 2),
     )
 
 

@@ -123,7 +123,8 @@ class Windows:
         array = numbers_of(x, "a series")
         other = self._filled(self._by_time(array), window, fill)
         fitting, where = (self._oriented(a, array.ndim) for a in (other, labels))
-        return compose(x if hasattr(x, "detach") else array, fitting, where)
+        apart = None if array.ndim == 1 else 1 - self.time_axis % 2
+        return compose(x if hasattr(x, "detach") else array, fitting, where, apart=apart)
 
     def _by_time(self, array: Array) -> Array:
         """The series as (t, c)."""
