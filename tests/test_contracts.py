@@ -607,6 +607,7 @@ METHODS: dict[str, Any] = {
     "occlusion": vd.Occlusion(n_draws=16),
     "undo": vd.Undo(n_draws=4),
     "undo, one fill": vd.Undo((vd.LowRank(),), n_draws=4),
+    "counterfactual": vd.Counterfactual(n_draws=3),
     "greedy": vd.Greedy(n_features=3, n_draws=8),
     "greedy to a flip": vd.Greedy(stop_at_flip=True, n_draws=8),
     "Parzen": vd.Parzen(n_samples=64),

@@ -3,6 +3,7 @@
 from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
+from veridical.attribute.counterfactual import Counterfactual
 from veridical.attribute.evidence import TopK
 from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
@@ -66,6 +67,7 @@ __all__ = [
     "Concepts",
     "Constant",
     "Continuous",
+    "Counterfactual",
     "Deciles",
     "DeconvNet",
     "Edges",

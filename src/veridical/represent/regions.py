@@ -58,8 +58,20 @@ class Places:
                 return _sums(self.spread, fitting, n_parts) / np.maximum(counts, 1.0)
         return None
 
-    def spread_of(self, x: Floats) -> Floats:
+    def signs(self, rng: np.random.Generator, n_blocks: int | None) -> Floats:
+        """Random signs of all values, or one a block of places, about ``n_blocks`` of them a part."""
+        if n_blocks is None:
+            return np.where(rng.random(self.shape) < 0.5, -1.0, 1.0)
+        n_parts = int(self.labels.max()) + 1
+        edge = max(round((self.labels.size / (n_parts * n_blocks)) ** (1 / self.labels.ndim)), 1)
+        blocks = [np.arange(n) // edge for n in self.labels.shape]
+        coarse = np.where(rng.random([int(b[-1]) + 1 for b in blocks]) < 0.5, -1.0, 1.0)[np.ix_(*blocks)]
+        whole = coarse if self.channel is None else np.expand_dims(coarse, self.channel)
+        return np.broadcast_to(whole, self.shape)
+
+    def spread_of(self, values: Array) -> Floats:
         """The standard deviation of the instance's values, or of each kind of them; never 0."""
+        x = values.astype(np.float64)
         axes = None if self.apart is None else tuple(a for a in range(x.ndim) if a != self.apart)
         sd, size = (
             np.asarray(f, np.float64) for f in (x.std(axes, keepdims=True), np.abs(x).max(axes, keepdims=True))
@@ -118,10 +130,11 @@ class ArrayComposer:
             row ^= self.fill
         return made.view(self.dtype).reshape(n, *self.places.shape)
 
-    def moved(self, size: float, rng: np.random.Generator) -> Moved:
+    def moved(self, size: float, rng: np.random.Generator, n_blocks: int | None = None) -> Moved:
         """Every value moved by a random sign."""
         x = (self.fill ^ self.switch).view(self.dtype).reshape(self.places.shape)
-        return _moved(x, partial(ArrayComposer.of, x, places=self.places), self.places, size, rng)
+        signs = self.places.signs(rng, n_blocks)
+        return _moved(x, partial(ArrayComposer.of, x, places=self.places), size * self.places.spread_of(x), signs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,23 +162,22 @@ class TensorComposer:
         kept = require("torch", extra="torch").as_tensor(masks, device=self.x.device)[:, self.labels.reshape(-1)]
         return self.x.where(kept.reshape(len(masks), *self.labels.shape), self.fill)
 
-    def moved(self, size: float, rng: np.random.Generator) -> Moved:
+    def moved(self, size: float, rng: np.random.Generator, n_blocks: int | None = None) -> Moved:
         """Every value moved by a random sign."""
         x = numbers_of(self.x, "an instance")
-        return _moved(x, partial(TensorComposer.of, self.x, places=self.places), self.places, size, rng)
-
-
-def _moved(x: Array, of: Callable[..., Any], places: Places, size: float, rng: np.random.Generator) -> Moved:
-    """An array moved at random, and the opposite way; ``of`` makes the composer that fills with another."""
-    if x.dtype.kind == "b":  # there is no less than the whole way
-        return Moved(
-            of(fill=x ^ (rng.random(x.shape) < size)), None, True, f"{100 * size:.3g} % of its values flip"
+        signs = self.places.signs(rng, n_blocks)
+        return _moved(
+            x, partial(TensorComposer.of, self.x, places=self.places), size * self.places.spread_of(x), signs
         )
-    step = size * places.spread_of(x.astype(np.float64))
+
+
+def _moved(x: Array, of: Callable[..., Any], step: Floats, signs: Floats) -> Moved:
+    """An array moved by signs, and the opposite way; ``of`` makes the composer that fills with another."""
+    if x.dtype.kind == "b":  # there is no less than the whole way
+        return Moved(of(fill=x ^ (signs > 0)), None, True, "half of its values flip, at random")
     if x.dtype.kind in "iu":
         step = np.maximum(np.rint(step), 1.0)
-    signs = np.where(rng.random(x.shape) < 0.5, -step, step)
-    ahead, back = (of(fill=as_type(x + way, x.dtype)) for way in (signs, -signs))
+    ahead, back = (of(fill=as_type(x + way * step * signs, x.dtype)) for way in (1, -1))
     far = " or ".join(f"{one:.3g}" for one in np.unique(step)[:3])
     return Moved(ahead, back, True, f"each value moves by {far}, up or down at random")
 
