@@ -59,15 +59,26 @@ class Places:
         return None
 
     def signs(self, rng: np.random.Generator, n_blocks: int | None) -> Floats:
-        """Random signs of all values, or one a block of places, about ``n_blocks`` of them a part."""
+        """Numbers from -1 to 1, one a value, or one a block of places, with about ``n_blocks`` blocks a part."""
         if n_blocks is None:
-            return np.where(rng.random(self.shape) < 0.5, -1.0, 1.0)
+            return 2 * rng.random(self.shape) - 1
         n_parts = int(self.labels.max()) + 1
         edge = max(round((self.labels.size / (n_parts * n_blocks)) ** (1 / self.labels.ndim)), 1)
         blocks = [np.arange(n) // edge for n in self.labels.shape]
-        coarse = np.where(rng.random([int(b[-1]) + 1 for b in blocks]) < 0.5, -1.0, 1.0)[np.ix_(*blocks)]
+        coarse = (2 * rng.random([int(b[-1]) + 1 for b in blocks]) - 1)[np.ix_(*blocks)]
         whole = coarse if self.channel is None else np.expand_dims(coarse, self.channel)
         return np.broadcast_to(whole, self.shape)
+
+    def moved(self, x: Array, size: float, signs: Floats) -> tuple[Array, Array | None, str]:
+        """The instance moved by the signs of numbers, the opposite way if there is one, and how far, in words."""
+        if x.dtype.kind == "b":  # there is no less than the whole way
+            return x ^ (np.abs(signs) < size), None, f"{100 * size:.3g} % of its values flip"
+        step = size * self.spread_of(x)
+        if x.dtype.kind in "iu":
+            step = np.maximum(np.rint(step), 1.0)
+        ahead, back = (as_type(x + way * step * np.sign(signs), x.dtype) for way in (1, -1))
+        far = " or ".join(f"{one:.3g}" for one in np.unique(step)[:3])
+        return ahead, back, f"each value moves by {far}, up or down at random"
 
     def spread_of(self, values: Array) -> Floats:
         """The standard deviation of the instance's values, or of each kind of them; never 0."""
@@ -133,8 +144,8 @@ class ArrayComposer:
     def moved(self, size: float, rng: np.random.Generator, n_blocks: int | None = None) -> Moved:
         """Every value moved by a random sign."""
         x = (self.fill ^ self.switch).view(self.dtype).reshape(self.places.shape)
-        signs = self.places.signs(rng, n_blocks)
-        return _moved(x, partial(ArrayComposer.of, x, places=self.places), size * self.places.spread_of(x), signs)
+        of = partial(ArrayComposer.of, x, places=self.places)
+        return _moved(of, self.places.moved(x, size, self.places.signs(rng, n_blocks)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,21 +176,14 @@ class TensorComposer:
     def moved(self, size: float, rng: np.random.Generator, n_blocks: int | None = None) -> Moved:
         """Every value moved by a random sign."""
         x = numbers_of(self.x, "an instance")
-        signs = self.places.signs(rng, n_blocks)
-        return _moved(
-            x, partial(TensorComposer.of, self.x, places=self.places), size * self.places.spread_of(x), signs
-        )
+        of = partial(TensorComposer.of, self.x, places=self.places)
+        return _moved(of, self.places.moved(x, size, self.places.signs(rng, n_blocks)))
 
 
-def _moved(x: Array, of: Callable[..., Any], step: Floats, signs: Floats) -> Moved:
-    """An array moved by signs, and the opposite way; ``of`` makes the composer that fills with another."""
-    if x.dtype.kind == "b":  # there is no less than the whole way
-        return Moved(of(fill=x ^ (signs > 0)), None, True, "half of its values flip, at random")
-    if x.dtype.kind in "iu":
-        step = np.maximum(np.rint(step), 1.0)
-    ahead, back = (of(fill=as_type(x + way * step * signs, x.dtype)) for way in (1, -1))
-    far = " or ".join(f"{one:.3g}" for one in np.unique(step)[:3])
-    return Moved(ahead, back, True, f"each value moves by {far}, up or down at random")
+def _moved(of: Callable[..., Any], ways: tuple[Array, Array | None, str]) -> Moved:
+    """What makes inputs of arrays that were moved; ``of`` gives what fills with another."""
+    ahead, back, says = ways
+    return Moved(of(fill=ahead), None if back is None else of(fill=back), True, says)
 
 
 def compose(
