@@ -19,6 +19,7 @@ from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
 from veridical.attribute.sensitivity import Sensitivity
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
+from veridical.attribute.undo import Undo
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
@@ -33,6 +34,7 @@ from veridical.records import Explanation, Explanations, Measured, Neighborhood,
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.fields import Fields
 from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
+from veridical.represent.low_rank import LowRank
 from veridical.represent.mel import Mel
 from veridical.represent.pictures import Grid, Superpixels
 from veridical.represent.rows import Rows
@@ -91,6 +93,7 @@ __all__ = [
     "Least",
     "Lime",
     "Linear",
+    "LowRank",
     "LrpEpsilon",
     "LrpPresetAFlat",
     "Mame",
@@ -141,6 +144,7 @@ __all__ = [
     "TopK",
     "Tree",
     "Trial",
+    "Undo",
     "VarGrad",
     "Verdict",
     "VeridicalError",
