@@ -68,8 +68,8 @@ class Decision:
         logits: of several by softmax, of one by how far it is from the threshold.
         """
         if outputs.shape[1] > 1:
-            inside = ((outputs >= -ROUND) & (outputs <= 1 + ROUND)).all(axis=1)
-            sure = np.where(inside[:, None], outputs, softmax(outputs, axis=1))
+            inside = ((outputs >= -ROUND) & (outputs <= 1 + ROUND)).all(axis=1, keepdims=True)
+            sure = np.where(inside, outputs, softmax(outputs, axis=1))
             return np.take_along_axis(sure, labels[:, None], axis=1)[:, 0]
         one = outputs[:, 0] if 0 < self.least < 1 else expit(outputs[:, 0] - self.least)
         return np.where(labels == 1, one, 1 - one)
@@ -235,8 +235,8 @@ def _check_probable(decision: Decision, outputs: Floats) -> None:
     low, high = float(outputs.min()), float(outputs.max())
     if outputs.shape[1] == 1 and decision.threshold is None and not -ROUND <= low <= high <= 1 + ROUND:
         raise InputError(
-            f"the model's output goes from {low:.3g} to {high:.3g}, which is no probability, so a threshold of 0.5 "
-            'may not be meant: give threshold=…, 0 for a logit, or answers="sigmoid" to the vd.Network'
+            f"the model's output goes from {low:.3g} to {high:.3g}, which is no probability, so that a threshold "
+            'of 0.5 may not be meant: give threshold=…, 0 for a logit, or answers="sigmoid" to the vd.Network'
         )
 
 
