@@ -1,6 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun
+from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun, veracity
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
@@ -24,7 +24,7 @@ from veridical.debug.plant import Background, Column, Patch, Tone, Word
 from veridical.debug.records import Subject
 from veridical.debug.spurious import Spurious
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
-from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
+from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score, Trial
 from veridical.masks import Gaussian
 from veridical.picks import pick, pick_at_random, pick_for_two
 from veridical.records import VERSION as __version__
@@ -63,10 +63,12 @@ __all__ = [
     "Concepts",
     "Constant",
     "Continuous",
+    "Curve",
     "Deciles",
     "DeconvNet",
     "Edges",
     "Entropy",
+    "Example",
     "ExpectedGradients",
     "ExplainThenCluster",
     "Explanation",
@@ -162,4 +164,5 @@ __all__ = [
     "pick_for_two",
     "rerun",
     "tcav",
+    "veracity",
 ]

@@ -65,7 +65,7 @@ class Sheet:
 def sheets_of(report: Report) -> list[Sheet]:
     """A sheet a family, in the order of the metrics."""
     families = dict.fromkeys(m.family for m in report.metrics)
-    told = dict(zip((m.name for m in report.metrics), report.sentences, strict=True))
+    told = {m.name: report.sentence(m) for m in report.metrics}
     return [_sheet(report, family, told) for family in families]
 
 
