@@ -16,8 +16,10 @@ from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
 from veridical.attribute.patterns import PatternAttribution, PatternNet
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
+from veridical.attribute.sensitivity import Sensitivity
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
+from veridical.attribute.undo import Undo
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
@@ -32,6 +34,7 @@ from veridical.records import Explanation, Explanations, Measured, Neighborhood,
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.fields import Fields
 from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
+from veridical.represent.low_rank import LowRank
 from veridical.represent.mel import Mel
 from veridical.represent.pictures import Grid, Superpixels
 from veridical.represent.rows import Rows
@@ -92,6 +95,7 @@ __all__ = [
     "Least",
     "Lime",
     "Linear",
+    "LowRank",
     "LrpEpsilon",
     "LrpPresetAFlat",
     "Mame",
@@ -127,6 +131,7 @@ __all__ = [
     "Result",
     "Rows",
     "Score",
+    "Sensitivity",
     "Sentences",
     "Slic",
     "Slices",
@@ -141,6 +146,7 @@ __all__ = [
     "TopK",
     "Tree",
     "Trial",
+    "Undo",
     "VarGrad",
     "Verdict",
     "VeridicalError",
