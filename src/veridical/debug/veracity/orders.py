@@ -13,7 +13,8 @@ import pandas as pd
 from veridical.debug.adversary.mix import norms
 from veridical.debug.veracity.case import Case
 from veridical.masks import generator
-from veridical.records import Floats, Ints, Seed
+from veridical.records import Floats, Ints, Refillable, Seed
+from veridical.represent.low_rank import LowRank
 from veridical.represent.regions import numbers_of
 
 NORM, GREEDY = "norm", "greedy"  # rows that know the change
@@ -93,7 +94,10 @@ def _contrast(case: Case, typical: Typical) -> Floats | str:
 
 def _residual(case: Case) -> Floats | str:
     """How much of each part a low-rank copy of the instance leaves over."""
-    return "there is no low-rank copy of a text or a table row"
+    if not isinstance(case.representation, Refillable):
+        return "there is no low-rank copy of a text or a table row"
+    copy = case.representation.refilled(LowRank()).keeping(np.zeros((1, case.d), bool), case.seed)
+    return norms(case.representation, replace(case.cause, x=copy[0:1][0]))
 
 
 def _middle(X: pd.DataFrame) -> pd.Series:

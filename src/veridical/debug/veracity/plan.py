@@ -16,7 +16,7 @@ from veridical.debug.veracity.orders import NULLS, REFERENCES, RESIDUAL, Typical
 from veridical.debug.veracity.trials import Examination
 from veridical.errors import InputError, NotApplicable
 from veridical.evaluate.report import named
-from veridical.records import Bools, Method, Representer, Seed
+from veridical.records import Bools, Method, Refillable, Representer, Seed
 
 EXAMPLE = "vd.NoisyParts()"
 TEXTS, TABLES = ("SwappedWords",), ("EditedColumns",)
@@ -50,7 +50,7 @@ def examination(
     taken = [name for name in methods if name in (*REFERENCES, *NULLS)]
     if taken:
         raise InputError(f"{taken[0]!r} is the name of a row of its own: give the method another")
-    nulls = NULLS if hasattr(first, "refilled") else tuple(name for name in NULLS if name != RESIDUAL)
+    nulls = NULLS if isinstance(first, Refillable) else tuple(name for name in NULLS if name != RESIDUAL)
     return Examination(aim, methods, kinds, REFERENCES, nulls, seed, Typical.of(X), int((~right).sum()))
 
 
