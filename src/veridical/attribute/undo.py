@@ -17,6 +17,7 @@ from veridical.records import Explanation, Fit, Floats, Ints, Method, Refillable
 from veridical.represent.fill import Fill, Interpolate
 from veridical.represent.low_rank import LowRank
 
+MANY, NORMAL = 1e6, 1.96  # degrees of freedom, and half of a 95 % interval with so many
 NAMED = 5  # parts of which it is said which fill spoke
 TAKEN_AWAY = "nothing says what would be there instead of these parts, so they were taken away: words left out, columns drawn from the background"  # noqa: E501 - a sentence
 
@@ -28,10 +29,11 @@ class Undo:
     Each of the ``fills`` says what the rest suggests: ``Interpolate()`` takes out what a part holds, ``LowRank()``
     only what was changed a little in it. With several, the effects of each are brought to one scale, that of the
     first: how far a part stands out from the median part, in spreads over the parts. The fill by which it stands
-    out most speaks for a part, and notes name it. With ``sensitivity``, such as ``Sensitivity()``, effects below
-    zero count as none, and the others count by how strongly small random steps in the part move the output.
+    out most speaks for a part, and notes name it. With ``sensitivity``, such as ``Sensitivity()``, effects count
+    by how far small random steps in the part move the output, as a share of the part where they do most.
 
-    Weights are in the units of the output. One call a part and fill is exact, so intervals have no width. Where
+    Weights are in the units of the output. One call a part and fill is exact, so intervals have no width but for
+    that of the steps. Where
     parts are not filled, as in texts and tables, they are taken away, and ``n_draws`` is as for ``Occlusion``.
     """
 
@@ -118,13 +120,13 @@ def combined(falls: Floats) -> tuple[Floats, Ints]:
 def _weighted(fit: Fit, step: Explanation) -> Fit:
     """A fit whose weights count by how far small steps move the output, as a share of the largest."""
     largest = float(step.weights.max()) or 1.0
-    shares, weights = step.weights / largest, fit.weights * step.weights / largest
-    half = np.ptp(step.intervals, axis=1) / 2 / largest
+    weights, half = fit.weights * step.weights / largest, (step.intervals[:, 1] - step.weights) / largest
     return replace(
         fit,
         weights=weights,
         intercept=fit.local_prediction - float(weights.sum()),
-        covariance=np.diag((fit.weights * half / stdtrit(9, .975)) ** 2),
+        covariance=np.diag((fit.weights * half / NORMAL) ** 2),
+        degrees=MANY,
     )
 
 
