@@ -18,6 +18,7 @@ from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
+from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
@@ -65,6 +66,7 @@ __all__ = [
     "Continuous",
     "Deciles",
     "DeconvNet",
+    "DrawnShape",
     "Edges",
     "Entropy",
     "ExpectedGradients",
@@ -106,6 +108,7 @@ __all__ = [
     "Neighborhood",
     "Network",
     "Noise",
+    "NoisyParts",
     "NotApplicable",
     "Occlusion",
     "Part",
@@ -134,6 +137,7 @@ __all__ = [
     "Stems",
     "Subject",
     "Superpixels",
+    "SwappedParts",
     "Tiles",
     "Tone",
     "TopK",

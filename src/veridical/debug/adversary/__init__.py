@@ -1,5 +1,10 @@
 """Causes of wrong decisions that are known, because they were made on purpose."""
 
+from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
 from veridical.debug.adversary.records import Kind
 
-CAUSES: dict[str, type[Kind]] = {}
+CAUSES: dict[str, type[Kind]] = {
+    "drawn_shape": DrawnShape,
+    "noisy_parts": NoisyParts,
+    "swapped_parts": SwappedParts,
+}
