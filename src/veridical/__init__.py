@@ -20,6 +20,7 @@ from veridical.attribute.sensitivity import Sensitivity
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.attribute.undo import Undo
+from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
@@ -69,6 +70,7 @@ __all__ = [
     "Curve",
     "Deciles",
     "DeconvNet",
+    "DrawnShape",
     "Edges",
     "Entropy",
     "Example",
@@ -112,6 +114,7 @@ __all__ = [
     "Neighborhood",
     "Network",
     "Noise",
+    "NoisyParts",
     "NotApplicable",
     "Occlusion",
     "Part",
@@ -141,6 +144,7 @@ __all__ = [
     "Stems",
     "Subject",
     "Superpixels",
+    "SwappedParts",
     "Tiles",
     "Tone",
     "TopK",
