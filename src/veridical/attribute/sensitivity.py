@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import stdtrit
 
 from veridical.attribute.ask import Model, stacked
-from veridical.attribute.question import Answer, Outputs, Question, judged
+from veridical.attribute.question import EPSILON, Answer, Outputs, Question, judged
 from veridical.attribute.removal import removable
 from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import child_of
@@ -48,9 +49,9 @@ class Sensitivity:
         note = f"weights are how far the output moves, root mean square, as {moves.says}"
 
         def answer(asked: Outputs) -> Answer:
-            found = judged(_fit(moves.changes(asked.y), float(asked.y[0])), asked, len(outputs), (note,))
-            evidence = replace(found.evidence, intervals=np.maximum(found.evidence.intervals, 0.0))
-            return replace(found, evidence=evidence)
+            fit = _fit(moves.changes(asked.y), float(asked.y[0]))
+            found = judged(fit, asked, len(outputs), (note,))
+            return replace(found, evidence=replace(found.evidence, intervals=_intervals(fit)))
 
         return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)
 
@@ -101,11 +102,18 @@ def _both_ways(model: Model, step: Step, alone: Bools, first: int) -> list[Float
 
 
 def _fit(changes: Floats, own: float) -> Fit:
-    """Root mean squares of the draws (m, d), and their error to first order."""
+    """Root mean squares of the draws (m, d), and their error to first order.
+
+    A few draws that happen to be small vary little, too: no part's error is less than the mean one, relative to
+    its weight, unless its draws are all the same.
+    """
     (m, d), squares = changes.shape, changes**2
     weights = np.sqrt(squares.mean(axis=0))
-    spread = squares.var(axis=0, ddof=1) / m if m > 1 else np.zeros(d)
-    variance = spread / np.maximum(4 * weights**2, np.finfo(float).tiny)
+    shares = squares / np.maximum(weights**2, np.finfo(float).tiny)
+    spread = shares.var(axis=0, ddof=1) if m > 1 else np.zeros(d)
+    varies = spread > EPSILON
+    least = float(spread[varies].mean()) if varies.any() else 0.0
+    variance = np.where(varies, np.maximum(spread, least), 0.0) * weights**2 / (4 * m)
     every = np.ones(d, bool)
     return Fit(
         weights=weights,
@@ -117,3 +125,10 @@ def _fit(changes: Floats, own: float) -> Fit:
         chosen=every,
         degrees=max(m - 1.0, 1.0),
     )
+
+
+def _intervals(fit: Fit) -> Floats:
+    """95 % intervals (d, 2) of sizes, by their logarithms, for they cannot be less than nothing."""
+    share = np.sqrt(np.diag(fit.covariance)) / np.maximum(fit.weights, 1e-100)
+    far = np.exp(stdtrit(fit.degrees, 0.975) * share)
+    return np.stack([fit.weights / far, fit.weights * far], axis=1)
