@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from veridical.debug.veracity.orders import RANDOM
+from veridical.debug.veracity.orders import NORM, RANDOM
 from veridical.debug.veracity.questions import named
 from veridical.evaluate.records import Report, listed
 
+FEWEST = 5  # decisions that the largest changes flip, below which a ratio to them says nothing
 USEFUL = 0.8  # AUROC from which on a signal tells right from wrong
 CLEAN = 0.9  # rank correlation from which on an explanation ignores the change
 
@@ -50,13 +51,17 @@ def _found(report: Report, method: str, causes: Sequence[str]) -> str:
 
 
 def _flipped(report: Report, method: str, causes: Sequence[str]) -> str:
-    """Of what the largest changes flip, how much the heaviest parts flip."""
-    ratios = {cause: _mean(report, "ratio@3", cause, method) for cause in causes}
-    known = {cause: each for cause, each in ratios.items() if np.isfinite(each)}
-    if not known:
+    """Of what the largest changes flip, how much the heaviest parts flip, where a change may be anywhere."""
+    known = {}
+    for cause in causes:
+        norm = [s for s in report.scores if s.metric == named("flip@3", cause) and s.method == NORM]
+        anywhere = any(m.name == named("overlap@3", cause) for m in report.metrics)
+        if anywhere and norm and np.nansum(norm[0].values) >= FEWEST:
+            known[cause] = _mean(report, "ratio@3", cause, method)
+    each = [f"{_share(ratio)} for {cause}" for cause, ratio in known.items() if np.isfinite(ratio)]
+    if not each:
         return ""
-    each = listed([f"{_share(ratio)} for {cause}" for cause, ratio in known.items()])
-    return f"its three heaviest parts flip, of the decisions that the three largest changes flip, {each}"
+    return f"of the decisions that the three largest changes flip, its three heaviest parts flip {listed(each)}"
 
 
 def _told(report: Report, method: str, causes: Sequence[str]) -> str:

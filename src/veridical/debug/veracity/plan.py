@@ -19,8 +19,8 @@ from veridical.evaluate.report import named
 from veridical.records import Bools, Method, Refillable, Representer, Seed
 
 EXAMPLE = "vd.NoisyParts()"
-TEXTS, TABLES = ("SwappedWords",), ("EditedColumns",)
-ARRAYS = ("NoisyParts", "DrawnShape", "SwappedParts")
+TEXTS, TABLES = ("swapped_words",), ("edited_columns",)
+ARRAYS = ("noisy_parts", "drawn_shape", "swapped_parts")
 
 
 def examination(
@@ -72,7 +72,7 @@ def defaults(model: Model, representation: Any) -> Sequence[str]:
         return TABLES
     if view is not None and view.kind == "text":
         return TEXTS
-    return ("Pgd" if isinstance(model.predict, Network) else "Square", *ARRAYS)
+    return ("pgd" if isinstance(model.predict, Network) else "square", *ARRAYS)
 
 
 def _right(aim: Aim, y: Any) -> Bools:
