@@ -611,6 +611,7 @@ METHODS: dict[str, Any] = {
     "Parzen, wide": vd.Parzen(n_samples=64, width=5.0),
     "random": vd.RandomParts(2),
     "random, all": vd.RandomParts(None),
+    "sensitivity": vd.Sensitivity(n_draws=4),
 }
 TABLES = (
     "array",

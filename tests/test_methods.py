@@ -37,6 +37,7 @@ QUICK: dict[str, Any] = {
     "occlusion": vd.Occlusion(n_draws=4),
     "parzen": vd.Parzen(n_samples=64),
     "random_parts": vd.RandomParts(3),
+    "sensitivity": vd.Sensitivity(n_draws=4),
 }
 
 

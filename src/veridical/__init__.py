@@ -16,6 +16,7 @@ from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
 from veridical.attribute.patterns import PatternAttribution, PatternNet
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
+from veridical.attribute.sensitivity import Sensitivity
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.debug.audit import Audit, Result
@@ -125,6 +126,7 @@ __all__ = [
     "Result",
     "Rows",
     "Score",
+    "Sensitivity",
     "Sentences",
     "Slic",
     "Slices",

@@ -203,6 +203,26 @@ class Placed(Representation, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Step(Record):
+    """An instance moved a little: inputs whose parts are its own where a mask (n, d) keeps them, else moved."""
+
+    ahead: Callable[[Bools], Any]
+    back: Callable[[Bools], Any]  # moved the opposite way, where there is one
+    both: Bools  # (d,) parts that have two ways to go
+    drawn: bool  # whether another seed moves them otherwise
+    says: str  # how far parts are moved, in words: "each value by 0.3, up or down"
+
+
+@runtime_checkable
+class Movable(Representation, Protocol):
+    """A Representation whose parts can be moved a little."""
+
+    def step(self, size: float, seed: Seed) -> Step:
+        """The instance moved, by ``size`` standard deviations where that has a meaning."""
+        ...
+
+
 @runtime_checkable
 class Common(Protocol):
     """The part of sampling that is the same for every instance of a representer."""

@@ -15,6 +15,7 @@ from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
 from veridical.attribute.patterns import PatternAttribution, PatternNet
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
+from veridical.attribute.sensitivity import Sensitivity
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.masks import Gaussian
@@ -36,6 +37,7 @@ METHODS: dict[str, Any] = {
     "pattern_attribution": PatternAttribution,
     "pattern_net": PatternNet,
     "random_parts": RandomParts,
+    "sensitivity": Sensitivity,
     "smooth_grad": SmoothGrad,
     "smooth_grad_squared": SmoothGradSquared,
     "var_grad": VarGrad,

@@ -111,7 +111,8 @@ class Windows:
         owners = ["series"] * n if c == 1 else [name for name in names for _ in spans]
         parts = _series_parts(unique(titles), owners, "window")
         oriented = [self._oriented(a, array.ndim) for a in (other, labels)]
-        composer = compose(x if hasattr(x, "detach") else array, oriented[0], oriented[1])
+        apart = None if array.ndim == 1 else 1 - self.time_axis % 2
+        composer = compose(x if hasattr(x, "detach") else array, oriented[0], oriented[1], apart=apart)
         return Masked(parts, coins(len(parts)), composer, _view(by_time, labels, names))
 
     def each(self, X: Any) -> Listed:

@@ -1,0 +1,5 @@
+"""Causes of wrong decisions that are known, because they were made on purpose."""
+
+from veridical.debug.adversary.records import Kind
+
+CAUSES: dict[str, type[Kind]] = {}
