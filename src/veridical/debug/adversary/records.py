@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from veridical.attribute.ask import VALUE, Model, stacked
 from veridical.attribute.given import checked_model, checked_representer
@@ -18,6 +19,7 @@ from veridical.records import Bools, Floats, Ints, Predict, Record, Removable, R
 from veridical.represent.regions import numbers_of
 
 HALF = 0.5  # the threshold of a probability, unless the caller has another
+ROUND = 1e-6  # by which probabilities may miss their range
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,17 @@ class Decision:
         return np.asarray(np.argsort(-outputs, axis=1, kind="stable")[:, 1], dtype=np.int64)
 
     def support(self, outputs: Floats, labels: Ints) -> Floats:
-        """What the outputs say for labels (n,): the output of each; of one output p, 1 − p says it for label 0.
+        """How sure the outputs are of labels (n,), as probabilities.
 
-        Where the threshold is not one of a probability, the output mirrored at the threshold says it.
+        Outputs between 0 and 1 are taken as they are; of one output p, label 0 has 1 − p. Others are taken as
+        logits: of several by softmax, of one by how far it is from the threshold.
         """
         if outputs.shape[1] > 1:
-            return np.take_along_axis(outputs, labels[:, None], axis=1)[:, 0]
-        probable = 0 < self.least < 1
-        return np.where(labels == 1, outputs[:, 0], (1.0 if probable else 2 * self.least) - outputs[:, 0])
+            inside = ((outputs >= -ROUND) & (outputs <= 1 + ROUND)).all(axis=1, keepdims=True)
+            sure = np.where(inside, outputs, softmax(outputs, axis=1))
+            return np.take_along_axis(sure, labels[:, None], axis=1)[:, 0]
+        one = outputs[:, 0] if 0 < self.least < 1 else expit(outputs[:, 0] - self.least)
+        return np.where(labels == 1, one, 1 - one)
 
     def target(self, label: int, k: int) -> Any:
         """What to explain for a label of a model with k outputs; of one output, label 0 speaks by its negative."""
@@ -157,7 +162,7 @@ class Cause(Record):
     changed: Any
     label: int  # of x
     wanted: int
-    confidence: float  # what the model's output says for wanted, of the changed copy
+    confidence: float  # how sure the model is of wanted, of the changed copy: a probability
     success: bool
     parts: Bools | None = None  # (d,) those that were changed on purpose; None if it may be anywhere
     n_calls: int = 0
@@ -194,6 +199,7 @@ def aimed(
     instances = checked_representer(represent).each(X)
     inputs = tuple(taken(each) for each in instances.batch(0, len(instances)))
     outputs, rule = asked_alike(model, inputs), decision or Decision()
+    _check_probable(rule, outputs)
     labels = rule(outputs)
     given = rule.others(outputs) if wanted is None else _wanted(wanted, model, outputs)
     return Aim(model, represent, X, inputs, outputs, labels, given, rule)
@@ -222,6 +228,16 @@ def asked_alike(model: Model, inputs: Sequence[Any]) -> Floats:
     if len(shapes) <= 1:
         return model(joined(list(inputs)))
     return stacked([model(each, i) for i, each in enumerate(inputs)])
+
+
+def _check_probable(decision: Decision, outputs: Floats) -> None:
+    """Refuse one output that is no probability, where nothing says from which value on it decides."""
+    low, high = float(outputs.min()), float(outputs.max())
+    if outputs.shape[1] == 1 and decision.threshold is None and not -ROUND <= low <= high <= 1 + ROUND:
+        raise InputError(
+            f"the model's output goes from {low:.3g} to {high:.3g}, which is no probability, so that a threshold "
+            'of 0.5 may not be meant: give threshold=…, 0 for a logit, or answers="sigmoid" to the vd.Network'
+        )
 
 
 def _wanted(wanted: Any, model: Model, outputs: Floats) -> Ints:
