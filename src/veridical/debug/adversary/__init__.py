@@ -3,11 +3,17 @@
 from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
 from veridical.debug.adversary.gradient import CarliniWagner, Pgd
 from veridical.debug.adversary.records import Kind
+from veridical.debug.adversary.search import Spsa, Square
 
 CAUSES: dict[str, type[Kind]] = {
     "carlini_wagner": CarliniWagner,
     "drawn_shape": DrawnShape,
     "noisy_parts": NoisyParts,
     "pgd": Pgd,
+<<<<<<< HEAD
+=======
+    "spsa": Spsa,
+    "square": Square,
+>>>>>>> 60f57d035724320a876505c22cb98792f12b98c6
     "swapped_parts": SwappedParts,
 }
