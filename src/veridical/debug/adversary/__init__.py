@@ -10,10 +10,7 @@ CAUSES: dict[str, type[Kind]] = {
     "drawn_shape": DrawnShape,
     "noisy_parts": NoisyParts,
     "pgd": Pgd,
-<<<<<<< HEAD
-=======
     "spsa": Spsa,
     "square": Square,
->>>>>>> 60f57d035724320a876505c22cb98792f12b98c6
     "swapped_parts": SwappedParts,
 }
