@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, overload
 
 import numpy as np
 
 from veridical.errors import InputError, VeridicalError
-from veridical.masks import ByLaw, Gaussian, Sizes
-from veridical.records import Bools, Features, Floats, Kernel, Part, Predict, Representation, Sample, Seed, View
-from veridical.represent.regions import Places
+from veridical.masks import ByLaw, Gaussian, Sizes, generator
+from veridical.records import (
+    Bools,
+    Features,
+    Floats,
+    Kernel,
+    Part,
+    Predict,
+    Representation,
+    Sample,
+    Seed,
+    Step,
+    View,
+)
+from veridical.represent.regions import Moved, Places
 
 NEAR = Gaussian(0.25)
 AT_ONCE = 2**25  # bytes of inputs that are made at once, about
@@ -58,14 +71,15 @@ class Masked(ByLaw):
 
     def gather(self, values: Any) -> Floats:
         """Sums over the parts (d,) of a map of the instance's shape; of a text, of one number a character."""
-        return self._places.gather(values, len(self.parts))
+        return self.places.gather(values, len(self.parts))
 
     def paint(self, weights: Floats) -> Floats:
         """The weight of its part at every place, channels aside."""
-        return self._places.paint(weights, len(self.parts))
+        return self.places.paint(weights, len(self.parts))
 
     @property
-    def _places(self) -> Places:
+    def places(self) -> Places:
+        """Which part lies where."""
         known: Places | None = getattr(self.compose, "places", None)
         if known is None:
             raise InputError(
@@ -73,6 +87,19 @@ class Masked(ByLaw):
                 "vd.Slices(), the series by windows, or explain the model of a spectrogram by vd.Tiles()"
             )
         return known
+
+    def step(self, size: float, seed: Seed) -> Step:
+        """All parts moved a little, as they can be."""
+        move: Callable[[float, np.random.Generator], Moved] | None = getattr(self.compose, "moved", None)
+        if move is None:
+            raise InputError(
+                f"{type(self.compose).__name__} does not say how parts are moved a little: it needs "
+                "moved(size, rng)"
+            )
+        found = move(size, generator(seed))
+        back = found.ahead if found.back is None else found.back
+        both = np.full(len(self.parts), found.back is not None)
+        return Step(partial(Composed, found.ahead), partial(Composed, back), both, found.drawn, found.says)
 
     def features(self, X: Any) -> Features | None:
         """This instance and others as points, if it can be said."""
@@ -83,6 +110,17 @@ class Masked(ByLaw):
         """A quicker way to ask this model about designs, if there is one."""
         known = getattr(self.compose, "shortcut", None)
         return None if known is None else known(predict)
+
+
+@dataclass(frozen=True, eq=False)
+class Filled(Masked):
+    """Parts that a fill stands in for where they are taken away, so that another fill can."""
+
+    refill: Callable[[Any], Compose] = field(kw_only=True)
+
+    def refilled(self, fill: Any) -> Filled:
+        """The same parts of the same instance, with another fill, or another instance of the same shape."""
+        return replace(self, compose=self.refill(fill))
 
 
 @dataclass(frozen=True, eq=False)
