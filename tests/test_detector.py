@@ -7,13 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import veridical as vd
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+torch = pytest.importorskip("torch")
 
-from models import detector as detectors
+EXAMPLES = str(Path(__file__).parents[1] / "examples")
+sys.path.insert(0, EXAMPLES)  # for these imports alone
+try:
+    from models import detector as detectors
+finally:
+    sys.path.remove(EXAMPLES)
 
 EXCERPTS = np.random.default_rng(0).normal(-4, 2, (3, 80, 115)).astype(np.float32)
 
@@ -21,10 +25,10 @@ EXCERPTS = np.random.default_rng(0).normal(-4, 2, (3, 80, 115)).astype(np.float3
 @pytest.fixture(scope="module")
 def small() -> detectors.Detector:
     """A narrow one, which has seen what is usual in each band."""
-    made = detectors.built(width=4)
+    made = detectors.built(width=2)
     made.train()
     with torch.no_grad():
-        for _ in range(20):
+        for _ in range(5):
             made(torch.from_numpy(EXCERPTS))
     return made.eval()
 
@@ -55,12 +59,12 @@ def test_an_excerpt_has_one_answer_and_layers_have_the_sizes_of_the_paper() -> N
 
 
 def test_a_song_in_one_pass_is_as_window_by_window(small: detectors.Detector) -> None:
-    song = torch.from_numpy(np.concatenate(list(EXCERPTS), axis=1))
+    song = torch.from_numpy(np.concatenate(list(EXCERPTS[:2]), axis=1))
     with torch.no_grad():
         whole = small(song[None])[0]
         windows = song.unfold(1, 115, 1).permute(1, 0, 2)  # (windows, 80, 115)
         each = small(windows)[:, 0]
-    assert len(whole) == 3 * 115 - 114
+    assert len(whole) == 2 * 115 - 114
     assert whole.std() > 0
     np.testing.assert_allclose(whole, each, atol=1e-5)
 

@@ -1,6 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun
+from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun, veracity
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
@@ -19,13 +19,15 @@ from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
 from veridical.attribute.sensitivity import Sensitivity
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
+from veridical.attribute.undo import Undo
+from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
 from veridical.debug.records import Subject
 from veridical.debug.spurious import Spurious
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
-from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
+from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score, Trial
 from veridical.masks import Gaussian
 from veridical.picks import pick, pick_at_random, pick_for_two
 from veridical.records import VERSION as __version__
@@ -33,6 +35,7 @@ from veridical.records import Explanation, Explanations, Measured, Neighborhood,
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.fields import Fields
 from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
+from veridical.represent.low_rank import LowRank
 from veridical.represent.mel import Mel
 from veridical.represent.pictures import Grid, Superpixels
 from veridical.represent.rows import Rows
@@ -64,10 +67,13 @@ __all__ = [
     "Concepts",
     "Constant",
     "Continuous",
+    "Curve",
     "Deciles",
     "DeconvNet",
+    "DrawnShape",
     "Edges",
     "Entropy",
+    "Example",
     "ExpectedGradients",
     "ExplainThenCluster",
     "Explanation",
@@ -91,6 +97,7 @@ __all__ = [
     "Least",
     "Lime",
     "Linear",
+    "LowRank",
     "LrpEpsilon",
     "LrpPresetAFlat",
     "Mame",
@@ -107,6 +114,7 @@ __all__ = [
     "Neighborhood",
     "Network",
     "Noise",
+    "NoisyParts",
     "NotApplicable",
     "Occlusion",
     "Part",
@@ -136,11 +144,13 @@ __all__ = [
     "Stems",
     "Subject",
     "Superpixels",
+    "SwappedParts",
     "Tiles",
     "Tone",
     "TopK",
     "Tree",
     "Trial",
+    "Undo",
     "VarGrad",
     "Verdict",
     "VeridicalError",
@@ -164,4 +174,5 @@ __all__ = [
     "pick_for_two",
     "rerun",
     "tcav",
+    "veracity",
 ]

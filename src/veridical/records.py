@@ -188,6 +188,15 @@ class Removable(Representation, Protocol):
 
 
 @runtime_checkable
+class Refillable(Removable, Protocol):
+    """A Representation whose parts something stands in for, which may be something else."""
+
+    def refilled(self, fill: Any) -> Removable:
+        """The same parts of the same instance, with another fill, or another instance of the same shape."""
+        ...
+
+
+@runtime_checkable
 class Placed(Representation, Protocol):
     """A Representation whose parts lie at places of the instance, each place in one part at most."""
 
@@ -395,6 +404,7 @@ class Explanation(Record):
     path: tuple[str, ...] = ()  # of a tree surrogate
     view: View | None = None  # what to draw, besides bars
     map: Any = None  # of gradient methods: one number for every value of the instance, in its own layout
+    purpose: str = "content"  # what was asked of the parts, as in attribute.purposes
 
     @property
     def names(self) -> tuple[str, ...]:

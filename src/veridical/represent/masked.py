@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, overload
 
@@ -110,6 +110,17 @@ class Masked(ByLaw):
         """A quicker way to ask this model about designs, if there is one."""
         known = getattr(self.compose, "shortcut", None)
         return None if known is None else known(predict)
+
+
+@dataclass(frozen=True, eq=False)
+class Filled(Masked):
+    """Parts that a fill stands in for where they are taken away, so that another fill can."""
+
+    refill: Callable[[Any], Compose] = field(kw_only=True)
+
+    def refilled(self, fill: Any) -> Filled:
+        """The same parts of the same instance, with another fill, or another instance of the same shape."""
+        return replace(self, compose=self.refill(fill))
 
 
 @dataclass(frozen=True, eq=False)
