@@ -1,6 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun
+from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun, veracity
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.counterfactual import Counterfactual
@@ -21,13 +21,17 @@ from veridical.attribute.sensitivity import Sensitivity
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.attribute.undo import Undo
+from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
+from veridical.debug.adversary.domains import Spectrum, Waveform
+from veridical.debug.adversary.gradient import CarliniWagner, Pgd
+from veridical.debug.adversary.records import Cause
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
 from veridical.debug.records import Subject
 from veridical.debug.spurious import Spurious
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
-from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
+from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score, Trial
 from veridical.masks import Gaussian
 from veridical.picks import pick, pick_at_random, pick_for_two
 from veridical.records import VERSION as __version__
@@ -59,6 +63,8 @@ __all__ = [
     "Background",
     "Bands",
     "Blur",
+    "CarliniWagner",
+    "Cause",
     "ChangePoints",
     "ClusterThenExplain",
     "Column",
@@ -68,10 +74,13 @@ __all__ = [
     "Constant",
     "Continuous",
     "Counterfactual",
+    "Curve",
     "Deciles",
     "DeconvNet",
+    "DrawnShape",
     "Edges",
     "Entropy",
+    "Example",
     "ExpectedGradients",
     "ExplainThenCluster",
     "Explanation",
@@ -112,6 +121,7 @@ __all__ = [
     "Neighborhood",
     "Network",
     "Noise",
+    "NoisyParts",
     "NotApplicable",
     "Occlusion",
     "Part",
@@ -120,6 +130,7 @@ __all__ = [
     "Patch",
     "PatternAttribution",
     "PatternNet",
+    "Pgd",
     "Pick",
     "PickLime",
     "Quantiles",
@@ -137,10 +148,12 @@ __all__ = [
     "Slices",
     "SmoothGrad",
     "SmoothGradSquared",
+    "Spectrum",
     "Spurious",
     "Stems",
     "Subject",
     "Superpixels",
+    "SwappedParts",
     "Tiles",
     "Tone",
     "TopK",
@@ -150,6 +163,7 @@ __all__ = [
     "VarGrad",
     "Verdict",
     "VeridicalError",
+    "Waveform",
     "WholeMean",
     "Windows",
     "Word",
@@ -170,4 +184,5 @@ __all__ = [
     "pick_for_two",
     "rerun",
     "tcav",
+    "veracity",
 ]

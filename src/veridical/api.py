@@ -14,9 +14,13 @@ from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.purposes import method_for
 from veridical.attribute.recipe import restore
 from veridical.debug import CHECKS
+from veridical.debug.adversary.records import Decision
 from veridical.debug.audit import Audit, Checking, audited, checks_of, counted, methods_of, results
 from veridical.debug.records import Check, Subject, Train
 from veridical.debug.run import run
+from veridical.debug.veracity.plan import examination
+from veridical.debug.veracity.report import examined
+from veridical.debug.veracity.trials import outcomes
 from veridical.errors import InputError, check_whole
 from veridical.evaluate import METRICS
 from veridical.evaluate.records import Metric, Report
@@ -225,6 +229,39 @@ def evaluate(
         randomized=None if randomized is None else checked_model(randomized, classes),
     )
     return reported(plan, list((track or progress)(trials(plan), total=len(instances))))
+
+
+def veracity(
+    predict: Predict,
+    represent: Representer,
+    X: Any,
+    *,
+    methods: Any,
+    causes: Any = None,
+    y: Any = None,
+    threshold: float | None = None,
+    wanted: Any = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    track: Track | None = None,
+) -> Report:
+    """Change instances until the model decides wrongly, and ask whether explanations name what was changed.
+
+    The cause of each wrong decision is known: a small change that was searched for, or other content in known
+    parts. ``methods`` see the model and the changed instance only, and explain the label that is wrong now; the
+    parts that they give the most weight are held against the truth (Praher et al. 2021, and more), beside rows
+    that know it (the size of the change in each part, a greedy oracle) and rows that know nothing.
+
+    ``causes`` are kinds such as ``[vd.Pgd(), vd.NoisyParts()]``, or a mapping of names to them; by default some
+    that fit the instances and the model. ``threshold`` is where a single output, or the second of two, makes the
+    decision. ``wanted`` is the label that each decision is turned into; by default the other one, or the class
+    that comes next. With ``y``, instances that the model decides wrongly by itself are left out.
+    """
+    found = {name: _method(method) for name, method in named(methods).items()}
+    asked = (checked_model(predict, classes), checked_representer(represent), X)
+    decision = Decision(threshold)
+    plan = examination(asked, found, causes, y=y, decision=decision, wanted=wanted, seed=seed_of(rng))
+    return examined(plan, list((track or progress)(outcomes(plan), total=len(plan))))
 
 
 def debug(

@@ -64,7 +64,7 @@ class Network:
         inputs, found = self.tensor(batch), []
         with torch.no_grad():
             for piece in pieces(inputs, ON_GPU if inputs.is_cuda else AT_ONCE):
-                found.append(as_numbers(self._answered(self.ask(inputs[piece]))))
+                found.append(as_numbers(self.answered(self.ask(inputs[piece]))))
         return np.concatenate(found) if found else np.empty((0, 1))
 
     def tensor(self, batch: Any) -> Any:
@@ -152,7 +152,8 @@ class Network:
             raise InputError(f"the module has no submodule {self.embedding!r} for embedding{hint}")
         return known[self.embedding]
 
-    def _answered(self, outputs: Any) -> Any:
+    def answered(self, outputs: Any) -> Any:
+        """What the caller sees of the module's own outputs, as ``answers`` says."""
         if self.answers == "sigmoid":
             return outputs.sigmoid()
         if self.answers == "softmax":

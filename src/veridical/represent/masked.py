@@ -71,14 +71,15 @@ class Masked(ByLaw):
 
     def gather(self, values: Any) -> Floats:
         """Sums over the parts (d,) of a map of the instance's shape; of a text, of one number a character."""
-        return self._places.gather(values, len(self.parts))
+        return self.places.gather(values, len(self.parts))
 
     def paint(self, weights: Floats) -> Floats:
         """The weight of its part at every place, channels aside."""
-        return self._places.paint(weights, len(self.parts))
+        return self.places.paint(weights, len(self.parts))
 
     @property
-    def _places(self) -> Places:
+    def places(self) -> Places:
+        """Which part lies where."""
         known: Places | None = getattr(self.compose, "places", None)
         if known is None:
             raise InputError(

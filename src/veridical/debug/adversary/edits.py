@@ -1,0 +1,207 @@
+"""Causes by other content in a few parts, tried at random until the model decides otherwise."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from veridical.attribute.ask import n_rows
+from veridical.debug.adversary.records import Aim, Cause, Found, alone
+from veridical.debug.records import rows_at
+from veridical.errors import InputError, check_number, check_whole
+from veridical.masks import generator
+from veridical.records import Bools, Floats, Ints, Record, Representation, Seed
+
+AT_ONCE = 25  # edits that are tried together
+PRUNED = 4  # of those of a batch that flip the decision, how many are looked at more closely
+
+
+class Canvas(Protocol):
+    """An instance whose parts can be given other content."""
+
+    @property
+    def n_parts(self) -> int: ...
+
+    def mix(self, others: Any, masks: Bools) -> Any:
+        """One input a mask (n, d), as the model takes them: its parts are those of the other copy of that row."""
+        ...
+
+    def named(self, changed: Any, mask: Bools, own: Representation) -> Bools | None:
+        """The edited parts as those of the changed copy, whose representation is ``own``; None if it has none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edited(Record):
+    """Edits of one instance, and what the model says of them."""
+
+    others: Any  # (n) copies whose content is taken
+    masks: Bools  # (n, d) in these parts
+    flips: Bools  # (n,) whether the model decides as wanted
+    support: Floats  # (n,) what it says for that
+
+
+@dataclass(frozen=True)
+class Edit(ABC):
+    """Other content in k parts of an instance; ``others`` says which.
+
+    At most ``n_tries`` edits are tried, of parts that are drawn at random, until the model's output for the wanted
+    label is at least ``confidence``. Of several parts, those that can be undone without losing the decision are:
+    what is left is a smallest cause, of two parts or more, none of which can be missed.
+    """
+
+    purpose: ClassVar[str] = "content"
+
+    k: int = 1
+    confidence: float = 0.7
+    n_tries: int = 200
+
+    def __post_init__(self) -> None:
+        check_whole("k", self.k)
+        check_whole("n_tries", self.n_tries)
+        check_number("confidence", self.confidence)
+
+    @abstractmethod
+    def canvas(self, x: Any, own: Representation) -> Canvas:
+        """An instance ready to be edited: as the model takes it, a batch of one, and as its parts."""
+
+    @abstractmethod
+    def others(self, scene: Scene, strength: float, rng: np.random.Generator) -> Any:
+        """Copies of an instance (AT_ONCE) with other content everywhere; ``strength`` rises from 0 to 1."""
+
+    def __call__(self, aim: Aim, seed: Seed) -> tuple[Cause, ...]:
+        """One cause an instance, in order; those for which none was found say why."""
+        every = aim.represent.each(aim.X).batch(0, len(aim))
+        found = [self._found(aim, i, every, generator(seed, i)) for i in range(len(aim))]
+        return aim.causes(found, type(self).__name__, self.confidence)
+
+    def _found(self, aim: Aim, i: int, every: Sequence[Representation], rng: np.random.Generator) -> Found:
+        if aim.labels[i] == aim.wanted[i]:
+            return Found(aim.inputs[i], 0)
+        canvas = self.canvas(aim.inputs[i], every[i])
+        if self.k > canvas.n_parts:
+            raise InputError(f"k is {self.k}, but an instance has {canvas.n_parts} parts: edit fewer of them")
+        try:
+            return Search(self, Scene(aim, i, canvas)).run(rng)
+        except NothingToTake as cause:
+            return Found(aim.inputs[i], 0, np.zeros(canvas.n_parts, bool), reason=str(cause))
+
+
+class NothingToTake(Exception):  # noqa: N818 - never leaves this package
+    """There is no other content for an instance; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One instance of an aim, ready to be edited."""
+
+    aim: Aim
+    i: int
+    canvas: Any  # a Canvas
+
+    @property
+    def x(self) -> Any:
+        """The instance as the model takes it, a batch of one."""
+        return self.aim.inputs[self.i]
+
+    @property
+    def wanted(self) -> int:
+        """The label that it is to get."""
+        return int(self.aim.wanted[self.i])
+
+    @property
+    def decided(self) -> Ints:
+        """The instances that the model gives this label."""
+        return np.flatnonzero(self.aim.labels == self.wanted)
+
+    def said(self, others: Any, masks: Bools) -> Edited:
+        """What the model says of edits."""
+        outputs, decision = self.aim.model(self.canvas.mix(others, masks)), self.aim.decision
+        support = decision.support(outputs, np.full(len(masks), self.wanted))
+        return Edited(others, masks, decision(outputs) == self.wanted, support)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The search for a cause in one instance."""
+
+    edit: Edit
+    scene: Scene
+
+    def run(self, rng: np.random.Generator) -> Found:
+        """The first edit that will do; else the one that the model says most for, of those that will not."""
+        nearest, most, n_calls = Found(self.scene.x, 0), -np.inf, 0
+        for edited in self._batches(rng):
+            n_calls += len(edited.masks)
+            good = edited.flips & (edited.support >= self.edit.confidence)
+            made, calls = self._best(edited, np.flatnonzero(good)[:PRUNED])
+            n_calls += calls
+            if made is not None:
+                return replace(made, n_calls=n_calls)
+            top = int(np.argmax(np.where(good, -np.inf, edited.support)))
+            if not good[top] and edited.support[top] > most:
+                most = edited.support[top]
+                nearest = self._made(rows_at(edited.others, [top]), edited.masks[top]) or nearest
+        reason = f"{n_calls} edits of {self.edit.k} of {self.scene.canvas.n_parts} parts were tried"
+        return replace(nearest, n_calls=n_calls, reason=reason)
+
+    def _best(self, edited: Edited, rows: Ints) -> tuple[Found | None, int]:
+        """Of edits that flip the decision, the one that needs most of its parts; and the inputs asked about."""
+        if self.edit.k == 1:
+            each = (self._made(rows_at(edited.others, [row]), edited.masks[row]) for row in rows)
+            return next((made for made in each if made is not None), None), 0
+        best, size, n_calls = None, 1, 0
+        for row in rows:
+            other = rows_at(edited.others, [row])
+            mask, calls = self._pruned(other, edited.masks[row])
+            n_calls += calls
+            made = self._made(other, mask) if mask.sum() > size else None
+            if made is not None:
+                best, size = made, int(mask.sum())
+        return best, n_calls
+
+    def _batches(self, rng: np.random.Generator) -> Iterator[Edited]:
+        rounds = max(self.edit.n_tries // AT_ONCE, 1)
+        for number in range(rounds):
+            others = self.edit.others(self.scene, number / max(rounds - 1, 1), rng)
+            masks = drawn_masks(self.scene.canvas.n_parts, self.edit.k, n_rows(others), rng)
+            yield self.scene.said(others, masks)
+
+    def _pruned(self, other: Any, mask: Bools) -> tuple[Bools, int]:
+        """The parts that the decision needs, and how many inputs were asked about; no parts if it becomes unsure.
+
+        One part after the other is undone, each time the one that leaves most, as long as the decision stays.
+        """
+        n_calls = 0
+        while mask.sum() > 1:
+            parts = np.flatnonzero(mask)
+            fewer = np.repeat(mask[None], len(parts), axis=0)
+            fewer[np.arange(len(parts)), parts] = False
+            edited = self.scene.said(rows_at(other, np.zeros(len(fewer), int)), fewer)
+            n_calls += len(fewer)
+            still = np.flatnonzero(edited.flips)
+            if not len(still):
+                break
+            left = still[np.argmax(edited.support[still])]
+            if edited.support[left] < self.edit.confidence:
+                return np.zeros_like(mask), n_calls
+            mask = fewer[left]
+        return mask, n_calls
+
+    def _made(self, other: Any, mask: Bools) -> Found | None:
+        """The edit as what was found; None if its changed copy is cut into other parts altogether."""
+        changed = self.scene.canvas.mix(other, mask[None])
+        parts = self.scene.canvas.named(changed, mask, self.scene.aim.represent(alone(changed)))
+        return None if parts is None else Found(changed, 0, parts)
+
+
+def drawn_masks(d: int, k: int, n: int, rng: np.random.Generator) -> Bools:
+    """Masks (n, d) of k parts each, drawn at random; single parts come equally often."""
+    if k == 1:
+        order = np.concatenate([rng.permutation(d) for _ in range(-(-n // d))])[:n]
+        return np.asarray(np.eye(d, dtype=bool)[order])
+    return np.asarray(np.argsort(rng.random((n, d)), axis=1) < k)
