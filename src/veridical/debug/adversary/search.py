@@ -1,0 +1,272 @@
+"""Small changes found by asking alone: no gradient is needed, so any predict function will do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from veridical.debug.adversary.contents import within
+from veridical.debug.adversary.descent import SPREAD, TRIES, places_of
+from veridical.debug.adversary.domains import by_shape
+from veridical.debug.adversary.records import Aim, Cause, Found
+from veridical.errors import InputError, check_number, check_positive, check_whole
+from veridical.masks import generator
+from veridical.records import Bools, Floats, Ints, Seed
+from veridical.represent.regions import Array, is_tensor, numbers_of
+
+AT_ONCE = 2**24  # numbers that are changed at once, at most
+TINY = 1e-9  # added to probabilities before their logarithm
+FEW = 4  # places of an axis up to which it holds channels, whose signs are drawn apart
+LARGE, SMALL = 0.3, 0.002  # share of an instance that a square has, at the first step and at the last
+PAIRS = 8  # of opposite directions, that a slope is estimated by
+MEMORY = 0.8  # of the slope of the steps before
+BLOCKS = 4  # sizes of blocks, each twice the one before
+STRIDE = 0.1  # of the bound, that a usual value goes in a step
+
+
+class Climb:
+    """How far a search has come, for some instances of one shape."""
+
+    def __init__(self, aim: Aim, rows: Ints, seed: Seed) -> None:
+        self.aim, self.rows = aim, rows
+        self.x = np.concatenate([numbers_of(aim.inputs[i], "an instance") for i in rows])  # (m, …)
+        self.rngs = [generator(seed, int(i)) for i in rows]
+        self.delta = np.zeros(self.x.shape)
+        self.best = np.zeros(self.x.shape)
+        self.flips: Bools = np.zeros(len(rows), bool)
+        self.support = aim.decision.support(aim.outputs[rows], aim.wanted[rows])
+        self.n_calls = np.zeros(len(rows), np.int64)
+        self.inside: Array | None = None  # (m, …) 1 where values may be changed; None for everywhere
+
+    @property
+    def start(self) -> Floats:
+        """Log-odds of the wanted label, of the instances themselves (m,)."""
+        return _odds(self.aim.decision.support(self.aim.outputs[self.rows], self.aim.wanted[self.rows]))
+
+    def heights(self, at: Ints, deltas: Floats) -> Floats:
+        """Log-odds of the wanted label, of moved copies of some instances (n,); the best are kept."""
+        wanted, decision = self.aim.wanted[self.rows[at]], self.aim.decision
+        outputs = self.aim.model(self._made(at, deltas))
+        flips, support = decision(outputs) == wanted, decision.support(outputs, wanted)
+        np.add.at(self.n_calls, at, 1)
+        order = np.lexsort((support, flips))  # the last one of an instance is its best
+        for row in order:
+            i = at[row]
+            if (flips[row], support[row]) > (self.flips[i], self.support[i]):
+                self.flips[i], self.support[i], self.best[i] = flips[row], support[row], deltas[row]
+        return _odds(support)
+
+    def going(self, among: Ints, confidence: float | None) -> Ints:
+        """Those of some instances that are not yet decided as wanted, as surely as asked for."""
+        enough = self.flips[among] & (self.support[among] >= (confidence or 0.0))
+        return among[~enough]
+
+    def signs(self, i: int) -> Floats:
+        """Random signs over instance i, the same throughout blocks of 1, 2, 4 or 8 places a side."""
+        shape, rng = self.x.shape[1:], self.rngs[i]
+        block = 2 ** int(rng.integers(BLOCKS))
+        sides = [1 if n <= FEW else block for n in shape]
+        starts = [int(rng.integers(side)) for side in sides]
+        sizes = [(n + start - 1) // side + 1 for n, start, side in zip(shape, starts, sides, strict=True)]
+        drawn: Any = rng.integers(0, 2, sizes) * 2.0 - 1.0
+        for axis, (n, start, side) in enumerate(zip(shape, starts, sides, strict=True)):
+            drawn = drawn.take((np.arange(n) + start) // side, axis=axis)
+        return np.asarray(drawn if self.inside is None else drawn * self.inside[i])
+
+    def box(self, i: int) -> list[tuple[int, int]]:
+        """From where to where values of instance i may be changed, along each axis."""
+        shape = self.x.shape[1:]
+        if self.inside is None:
+            return [(0, n) for n in shape]
+        at = np.nonzero(self.inside[i])
+        return [
+            (int(each.min()), int(each.max()) + 1) if n > FEW else (0, n)
+            for each, n in zip(at, shape, strict=True)
+        ]
+
+    def found(self, parts: Sequence[Bools | None]) -> dict[int, Found]:
+        """The best of each instance."""
+        made = self._made(np.arange(len(self.rows)), self.best)
+        return {
+            int(row): Found(made[i : i + 1], int(self.n_calls[i]), parts[i]) for i, row in enumerate(self.rows)
+        }
+
+    def _made(self, at: Ints, deltas: Floats) -> Any:
+        made, first = within(self.x[at] + deltas, self.x), self.aim.inputs[self.rows[0]]
+        return first.new_tensor(made) if is_tensor(first) else made
+
+
+@dataclass(frozen=True)
+class ByAsking(ABC):
+    """A search for a small change that asks the model alone; ``step`` says how it goes on."""
+
+    purpose: ClassVar[str] = "change"
+
+    eps: float | None = None
+    n_steps: int = 500
+    confidence: float | None = 0.95
+    parts: int | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("n_steps", self.n_steps)
+        if self.eps is not None:
+            check_positive("eps", self.eps)
+        if self.confidence is not None:
+            check_number("confidence", self.confidence)
+        if self.parts is not None:
+            check_whole("parts", self.parts)
+
+    @abstractmethod
+    def stepper(self, climb: Climb, eps: float) -> Any:
+        """What changes some instances once more: a function of which, and of how far the search is, 0 to 1."""
+
+    def __call__(self, aim: Aim, seed: Seed) -> tuple[Cause, ...]:
+        """One cause an instance, in order; those for which none was found say why."""
+        arrays = [self._numbers(each) for each in aim.inputs]
+        found: dict[int, Found] = {}
+        for rows in by_shape(arrays):
+            eps = self._bound(np.concatenate([arrays[i] for i in rows]))
+            size = max(AT_ONCE // (2 * PAIRS * max(arrays[rows[0]].size, 1)), 1)
+            for first in range(0, len(rows), size):
+                found |= self._climbed(Climb(aim, rows[first : first + size], seed), eps)
+        return aim.causes([found[i] for i in range(len(aim))], type(self).__name__, self.confidence)
+
+    def _climbed(self, climb: Climb, eps: float) -> dict[int, Found]:
+        aim, rows = climb.aim, climb.rows
+        todo = np.flatnonzero(aim.labels[rows] != aim.wanted[rows])
+        chosen: list[Bools | None] = [None] * len(rows)
+        if self.parts is None:
+            self._climb(climb, todo, eps)
+            return climb.found(chosen)
+        every = aim.represent.each(aim.X).batch(0, len(aim))
+        own = {int(i): every[int(rows[i])] for i in todo}
+        climb.inside = np.zeros(climb.x.shape)
+        for _ in range(TRIES):
+            todo = climb.going(todo, self.confidence)
+            masks = {int(i): self._mask(climb, int(i), len(own[int(i)].names)) for i in todo}
+            before = climb.best.copy()
+            for i, mask in masks.items():
+                climb.inside[i] = places_of(own[i], mask, climb.x.shape[1:])
+            climb.delta[todo] = 0.0
+            self._climb(climb, todo, eps)
+            for i, mask in masks.items():
+                if chosen[i] is None or (climb.best[i] != before[i]).any():
+                    chosen[i] = mask
+        return climb.found(chosen)
+
+    def _climb(self, climb: Climb, todo: Ints, eps: float) -> None:
+        """Step by step, until all are decided as wanted, or the steps are used up."""
+        step, last = self.stepper(climb, eps), max(self.n_steps - 1, 1)
+        for number in range(self.n_steps):
+            todo = climb.going(todo, self.confidence)
+            if not len(todo):
+                return
+            step(todo, number / last)
+
+    def _mask(self, climb: Climb, i: int, d: int) -> Bools:
+        """Random parts, as many as asked for."""
+        if self.parts is None or self.parts > d:
+            raise InputError(f"parts={self.parts}, but an instance has only {d} parts: give fewer")
+        return np.isin(np.arange(d), climb.rngs[i].permutation(d)[: self.parts])
+
+    def _bound(self, batch: Array) -> float:
+        if self.eps is not None:
+            return float(self.eps)
+        found = SPREAD * float(batch.std()) or SPREAD
+        return max(found, 1.0) if batch.dtype.kind in "iu" else found
+
+    def _numbers(self, batch: Any) -> Array:
+        if not is_tensor(batch) and not isinstance(batch, np.ndarray):
+            raise InputError(
+                f"vd.{type(self).__name__} changes arrays of numbers, and the model takes "
+                f"{type(batch).__name__}: for texts take vd.SwappedWords(), for tables vd.EditedColumns()"
+            )
+        return numbers_of(batch, "an instance")
+
+
+@dataclass(frozen=True)
+class Square(ByAsking):
+    """Squares that are moved up or down by ``eps``, kept where that helps (after Andriushchenko et al. 2020).
+
+    They grow smaller as the search goes on. Unlike the paper's, the search starts from the instance itself, and
+    asks about both signs of a square: so the change is where it does something, and nowhere else. No value is
+    changed by more than ``eps``, by default a fifth of the data's standard deviation. It ends where the wanted
+    label has ``confidence``. With ``parts=k`` only k random parts are changed, and others tried where that fails.
+    """
+
+    def stepper(self, climb: Climb, eps: float) -> Any:
+        """A square an instance, at a random place."""
+        height = climb.start
+
+        def step(todo: Ints, share: float) -> None:
+            moved = [_squared(climb, int(i), eps, share) for i in todo]
+            both = np.concatenate([[each for each, _ in moved], [each for _, each in moved]])
+            up, down = np.split(climb.heights(np.tile(todo, 2), both), 2)
+            better = np.where(up >= down, up, down)
+            for j, i in enumerate(todo):
+                if better[j] > height[i]:
+                    height[i], climb.delta[i] = better[j], moved[j][0 if up[j] >= down[j] else 1]
+
+        return step
+
+
+@dataclass(frozen=True)
+class Spsa(ByAsking):
+    """Steps along a slope that is estimated by random directions (Spall 1992; Uesato et al. 2018).
+
+    Each step asks about 8 pairs of opposite directions, in blocks of neighboring values, and remembers the steps
+    before. The settings are as for ``vd.Square``.
+    """
+
+    n_steps: int = 80
+
+    def stepper(self, climb: Climb, eps: float) -> Any:
+        """A step along the mean slope."""
+        slopes = np.zeros(climb.x.shape)
+
+        def step(todo: Ints, share: float) -> None:
+            found = np.zeros((len(todo), *climb.x.shape[1:]))
+            for _ in range(PAIRS):
+                ways = np.stack([climb.signs(int(i)) for i in todo])
+                both = np.concatenate([climb.delta[todo] + eps * ways / 2, climb.delta[todo] - eps * ways / 2])
+                up, down = np.split(climb.heights(np.tile(todo, 2), np.clip(both, -eps, eps)), 2)
+                found += _along(up - down, ways)
+            slopes[todo] = MEMORY * slopes[todo] + found
+            usual = np.sqrt(np.mean(slopes[todo] ** 2, axis=tuple(range(1, slopes.ndim)), keepdims=True))
+            moved = climb.delta[todo] + STRIDE * eps * slopes[todo] / np.maximum(usual, TINY)
+            climb.delta[todo] = np.clip(moved, -eps, eps)
+            climb.heights(todo, climb.delta[todo])
+
+        return step
+
+
+def _squared(climb: Climb, i: int, eps: float, share: float) -> tuple[Floats, Floats]:
+    """The change of instance i with a square at the bound, up and down."""
+    shape, rng = climb.x.shape[1:], climb.rngs[i]
+    long = [n > FEW for n in shape]
+    part = (LARGE * (SMALL / LARGE) ** share) ** (1 / max(sum(long), 1))
+    at = []
+    for (low, high), is_long in zip(climb.box(i), long, strict=True):
+        side = max(round(part * (high - low)), 1) if is_long else high - low
+        start = int(rng.integers(low, high - side + 1))
+        at.append(slice(start, start + side))
+    signs = rng.integers(0, 2, [1 if is_long else n for n, is_long in zip(shape, long, strict=True)]) * 2.0 - 1.0
+    found = []
+    for way in (eps, -eps):
+        moved = climb.delta[i].copy()
+        moved[tuple(at)] = way * signs
+        found.append(moved if climb.inside is None else moved * climb.inside[i])
+    return found[0], found[1]
+
+
+def _along(rise: Floats, ways: Floats) -> Floats:
+    """Directions (m, …), each as far as it rises (m,)."""
+    return np.asarray(rise.reshape(-1, *[1] * (ways.ndim - 1)) * ways)
+
+
+def _odds(support: Floats) -> Floats:
+    return np.asarray(np.log(support + TINY) - np.log1p(TINY - support))
