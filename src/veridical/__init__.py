@@ -21,6 +21,9 @@ from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.attribute.undo import Undo
 from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
+from veridical.debug.adversary.domains import Spectrum, Waveform
+from veridical.debug.adversary.gradient import CarliniWagner, Pgd
+from veridical.debug.adversary.records import Cause
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
@@ -59,6 +62,8 @@ __all__ = [
     "Background",
     "Bands",
     "Blur",
+    "CarliniWagner",
+    "Cause",
     "ChangePoints",
     "ClusterThenExplain",
     "Column",
@@ -123,6 +128,7 @@ __all__ = [
     "Patch",
     "PatternAttribution",
     "PatternNet",
+    "Pgd",
     "Pick",
     "PickLime",
     "Quantiles",
@@ -140,6 +146,7 @@ __all__ = [
     "Slices",
     "SmoothGrad",
     "SmoothGradSquared",
+    "Spectrum",
     "Spurious",
     "Stems",
     "Subject",
@@ -154,6 +161,7 @@ __all__ = [
     "VarGrad",
     "Verdict",
     "VeridicalError",
+    "Waveform",
     "WholeMean",
     "Windows",
     "Word",
