@@ -31,6 +31,7 @@ class Training:
     batch: int = 32
     rate: float = 1e-3
     decay: float = 1e-4
+    doubt: float = 0.0  # share of each label that is spread over all classes, so that answers stay short of sure
 
 
 USUAL = Training()
@@ -93,7 +94,7 @@ def train(
     steps = how.epochs * -(-len(X) // how.batch)
     optimizer = torch.optim.AdamW(module.parameters(), lr=how.rate, weight_decay=how.decay)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    loss = nn.CrossEntropyLoss()
+    loss = nn.CrossEntropyLoss(label_smoothing=how.doubt)
     for epoch in range(1, how.epochs + 1):
         module.train()
         for rows in torch.randperm(len(X), generator=generator).split(how.batch):

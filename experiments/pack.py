@@ -1,13 +1,16 @@
 """A small copy of the data for experiments with networks: fewer pictures, at the size that is needed.
 
-``python experiments/pack.py --data DIR --out PACK``; then PACK is the ``--data`` of labels, randomize and ood. The
-weights of EfficientNet-Lite0 are rounded to half precision: its logits move by 0.03 at most.
+``python experiments/pack.py --data DIR --out PACK``; then PACK is the ``--data`` of labels, randomize, ood and
+veracity, the last of which wants ``--parts spoken machines tagged photos weights``. The weights of
+EfficientNet-Lite0 are rounded to half precision: its logits move by 0.03 at most. So are those of the tagger, and
+spectrograms.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +22,21 @@ from PIL import Image
 import flips
 import lite0
 import photos
+import spoken
+import standins
+import tags
 import trained
 from sets import NoDataError
 
 SIZES = {photos.CLOTHES: (4000, 600), photos.DIGITS: (3000, 300)}  # to train on, and to test on
+OF_MACHINES = {standins.PICTURES: (2500, 300)}
 N_PHOTOS = 120
 QUALITY = 85  # of JPEG
 
 
-def small(data: Path, out: Path) -> None:
-    """Clothes and digits."""
-    for file, (n, n_test) in SIZES.items():
+def small(data: Path, out: Path, sizes: Mapping[str, tuple[int, int]] = SIZES) -> None:
+    """Clothes and digits, or others."""
+    for file, (n, n_test) in sizes.items():
         with np.load(data / file) as found:
             kept = {k: found[k] for k in found.files}
         cut = {k: v[: n_test if k.endswith("_test") else n] if "_" in k else v for k, v in kept.items()}
@@ -77,19 +84,49 @@ def tables(data: Path, out: Path) -> None:
         flips.some(pd.read_csv(data / known.file)).to_csv(out / known.file, index=False)
 
 
+def digits(data: Path, out: Path) -> None:
+    """Spoken digits as spectrograms."""
+    X, which, takes = spoken.heard(data)
+    (out / spoken.PACKED).parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(out / spoken.PACKED, X=X.astype(np.float16), digits=which, takes=takes)
+
+
+def tagged(data: Path, out: Path) -> None:
+    """Excerpts of music as the tagger hears them, and its weights."""
+    X, voiced = tags.heard(data)
+    (out / tags.PACKED).parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(out / tags.PACKED, X=X.astype(np.float16), voiced=voiced)
+    kept = {name: value.numpy().astype(np.float16) for name, value in tags.weights().items()}
+    np.savez_compressed(out / tags.WEIGHTS, **kept)
+
+
 PARTS: dict[str, Callable[[Path, Path], None]] = {
     "small": small,
     "pets": pets,
     "photos": sampled,
     "tables": tables,
     "weights": lambda data, out: weights(out),
+    "spoken": digits,
+    "machines": partial(small, sizes=OF_MACHINES),
+    "tagged": tagged,
+}
+
+
+WANTED: dict[str, list[str]] = {  # files of each part
+    "small": list(SIZES),
+    "pets": [photos.PETS],
+    "photos": [photos.PHOTOS],
+    "tables": [known.file for known in flips.TABLES.values()],
+    "weights": [],
+    "spoken": [spoken.FOLDER],
+    "machines": list(OF_MACHINES),
+    "tagged": list(tags.FOLDERS),
 }
 
 
 def main(settings: argparse.Namespace) -> None:
-    wanted = [*SIZES, photos.PETS, photos.PHOTOS, *(known.file for known in flips.TABLES.values())]
     try:
-        photos.check(settings.data, wanted)
+        photos.check(settings.data, [file for name in settings.parts for file in WANTED[name]])
     except NoDataError as error:
         raise SystemExit(f"pack: {error}") from None
     for name in settings.parts:

@@ -81,7 +81,6 @@ SETTINGS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "no blur": (lambda: vd.Blur(0), ("sigma of Blur", "positive", "0")),
     "blur in words": (lambda: vd.Blur("much"), ("sigma of Blur", "'much'")),
     "inpaint": (lambda: vd.Inpaint(2), ("detail of Inpaint", "8", "2")),
-    "interpolate a picture": (lambda: vd.Grid(2, 2, fill=vd.Interpolate())(IMAGE), ("series", "Inpaint()")),
     "compactness": (lambda: vd.Slic(compactness=0), ("compactness of Slic", "positive", "0")),
     "sigma": (lambda: vd.Slic(sigma="a"), ("sigma of Slic", "'a'")),
     "negative sigma": (lambda: vd.Felzenszwalb(sigma=-1.0), ("sigma of Felzenszwalb", "-1.0")),

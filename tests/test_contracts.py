@@ -605,12 +605,15 @@ METHODS: dict[str, Any] = {
     "Shapley values": vd.KernelShap(),
     "Shapley values, fixed": vd.KernelShap(n_samples=60),
     "occlusion": vd.Occlusion(n_draws=16),
+    "undo": vd.Undo(n_draws=4),
+    "undo, one fill": vd.Undo((vd.LowRank(),), n_draws=4),
     "greedy": vd.Greedy(n_features=3, n_draws=8),
     "greedy to a flip": vd.Greedy(stop_at_flip=True, n_draws=8),
     "Parzen": vd.Parzen(n_samples=64),
     "Parzen, wide": vd.Parzen(n_samples=64, width=5.0),
     "random": vd.RandomParts(2),
     "random, all": vd.RandomParts(None),
+    "sensitivity": vd.Sensitivity(n_draws=4),
 }
 TABLES = (
     "array",

@@ -147,6 +147,7 @@ def explanations(draw: st.DrawFn) -> Explanation:
         recipe=draw(st.dictionaries(texts | st.just("mapping"), trees, max_size=3)),
         notes=draw(some),
         path=draw(some),
+        purpose=draw(texts),
     )
 
 
@@ -174,7 +175,7 @@ def test_json_is_strict_and_says_what_it_is(tmp_path: Path) -> None:
     for case in CASES:
         save(case(), tmp_path / "e.json")
         document = json.loads((tmp_path / "e.json").read_text(), parse_constant=refuse)
-        assert (document["veridical"], document["schema"]) == ("explanation", 3)
+        assert (document["veridical"], document["schema"]) == ("explanation", 4)
         assert isinstance(document["version"], str)
     save(made.mushroom(), tmp_path / "e.json")
     item = json.loads((tmp_path / "e.json").read_text())["items"][0]
@@ -278,7 +279,7 @@ def test_flipped_bits_in_parquet_never_pass_as_something_else(tmp_path: Path) ->
     ("change", "words"),
     [
         ({"veridical": "table"}, "not written by veridical"),
-        ({"schema": 4, "version": "9.9"}, r"schema 4, written by veridical 9\.9.*upgrade"),
+        ({"schema": 5, "version": "9.9"}, r"schema 5, written by veridical 9\.9.*upgrade"),
         ({"schema": "x"}, "damaged"),
         ({"items": []}, "damaged"),
         ({"items": None}, "damaged"),
@@ -322,10 +323,10 @@ def test_foreign_files(tmp_path: Path) -> None:
 
 
 def test_newer_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.serialize.SCHEMA", 4)
+    monkeypatch.setattr("veridical.serialize.SCHEMA", 5)
     save(made.mushroom(), tmp_path / "e.parquet")
-    monkeypatch.setattr("veridical.serialize.SCHEMA", 3)
-    with pytest.raises(InputError, match=r"schema 4.*upgrade"):
+    monkeypatch.setattr("veridical.serialize.SCHEMA", 4)
+    with pytest.raises(InputError, match=r"schema 5.*upgrade"):
         load(tmp_path / "e.parquet")
 
 

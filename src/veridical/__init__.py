@@ -1,6 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun
+from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun, veracity
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK
@@ -16,16 +16,21 @@ from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
 from veridical.attribute.patterns import PatternAttribution, PatternNet
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
+from veridical.attribute.sensitivity import Sensitivity
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
+from veridical.attribute.undo import Undo
 from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
+from veridical.debug.adversary.domains import Spectrum, Waveform
+from veridical.debug.adversary.gradient import CarliniWagner, Pgd
+from veridical.debug.adversary.records import Cause
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
 from veridical.debug.records import Subject
 from veridical.debug.spurious import Spurious
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
-from veridical.evaluate.records import Comparison, Metric, Report, Score, Trial
+from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score, Trial
 from veridical.masks import Gaussian
 from veridical.picks import pick, pick_at_random, pick_for_two
 from veridical.records import VERSION as __version__
@@ -33,6 +38,7 @@ from veridical.records import Explanation, Explanations, Measured, Neighborhood,
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.fields import Fields
 from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
+from veridical.represent.low_rank import LowRank
 from veridical.represent.mel import Mel
 from veridical.represent.pictures import Grid, Superpixels
 from veridical.represent.rows import Rows
@@ -56,6 +62,8 @@ __all__ = [
     "Background",
     "Bands",
     "Blur",
+    "CarliniWagner",
+    "Cause",
     "ChangePoints",
     "ClusterThenExplain",
     "Column",
@@ -64,11 +72,13 @@ __all__ = [
     "Concepts",
     "Constant",
     "Continuous",
+    "Curve",
     "Deciles",
     "DeconvNet",
     "DrawnShape",
     "Edges",
     "Entropy",
+    "Example",
     "ExpectedGradients",
     "ExplainThenCluster",
     "Explanation",
@@ -92,6 +102,7 @@ __all__ = [
     "Least",
     "Lime",
     "Linear",
+    "LowRank",
     "LrpEpsilon",
     "LrpPresetAFlat",
     "Mame",
@@ -117,6 +128,7 @@ __all__ = [
     "Patch",
     "PatternAttribution",
     "PatternNet",
+    "Pgd",
     "Pick",
     "PickLime",
     "Quantiles",
@@ -128,11 +140,13 @@ __all__ = [
     "Result",
     "Rows",
     "Score",
+    "Sensitivity",
     "Sentences",
     "Slic",
     "Slices",
     "SmoothGrad",
     "SmoothGradSquared",
+    "Spectrum",
     "Spurious",
     "Stems",
     "Subject",
@@ -143,9 +157,11 @@ __all__ = [
     "TopK",
     "Tree",
     "Trial",
+    "Undo",
     "VarGrad",
     "Verdict",
     "VeridicalError",
+    "Waveform",
     "WholeMean",
     "Windows",
     "Word",
@@ -166,4 +182,5 @@ __all__ = [
     "pick_for_two",
     "rerun",
     "tcav",
+    "veracity",
 ]

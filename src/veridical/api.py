@@ -11,11 +11,16 @@ from veridical.attribute import METHODS, SETTINGS
 from veridical.attribute.given import answered, checked_model, checked_representer, seed_of
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, Track, explain_all
+from veridical.attribute.purposes import method_for
 from veridical.attribute.recipe import restore
 from veridical.debug import CHECKS
+from veridical.debug.adversary.records import Decision
 from veridical.debug.audit import Audit, Checking, audited, checks_of, counted, methods_of, results
 from veridical.debug.records import Check, Subject, Train
 from veridical.debug.run import run
+from veridical.debug.veracity.plan import examination
+from veridical.debug.veracity.report import examined
+from veridical.debug.veracity.trials import outcomes
 from veridical.errors import InputError, check_whole
 from veridical.evaluate import METRICS
 from veridical.evaluate.records import Metric, Report
@@ -38,6 +43,7 @@ def explain(
     *,
     target: list[Any] | tuple[Any, ...],
     method: Method | None = None,
+    purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
 ) -> Explanations: ...
@@ -49,6 +55,7 @@ def explain(
     *,
     target: int | str | Callable[[Floats], Any] | None = None,
     method: Method | None = None,
+    purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
 ) -> Explanation: ...
@@ -59,6 +66,7 @@ def explain(
     *,
     target: Any = None,
     method: Method | None = None,
+    purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
 ) -> Explanation | Explanations:
@@ -68,6 +76,10 @@ def explain(
     taken as ``vd.Network(module)``. ``target`` is a class index, a class name or a function of the outputs (n, k);
     by default it is the predicted class. A list of targets gives one explanation each, from the same samples. The
     same ``rng`` gives the same bits.
+
+    ``purpose`` says what is asked, where parts have something around them, and chooses the method: "content" (what
+    each part holds), "change" (where a small change would act) or "either" (it is not known which). Without it the
+    method is ``vd.Lime()``.
 
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.linear_model import LogisticRegression
@@ -79,7 +91,7 @@ def explain(
     'proline > 985'
     """
     model = checked_model(predict, classes)
-    method = _method(method)
+    method = _asked(method, purpose)
     seed = seed_of(rng)
     targets = list(target) if isinstance(target, (list, tuple)) else [target]
     if not targets:
@@ -95,6 +107,7 @@ def explain_many(
     *,
     target: Any = None,
     method: Method | None = None,
+    purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
     batch_size: int = 1000,
@@ -106,7 +119,7 @@ def explain_many(
     The errors of explanations that share a sample go together, so comparing rows is safer than each interval
     says. ``batch_size`` and ``n_jobs`` change speed and memory, never a bit of the result; jobs are threads, which
     pay where ``predict`` is slow and lets others run meanwhile. ``track`` wraps the iteration, as ``tqdm.tqdm``
-    does; by default long work in a terminal or notebook shows a bar.
+    does; by default long work in a terminal or notebook shows a bar. The rest is as for ``explain``.
     """
     model = checked_model(predict, classes)
     check_whole("batch_size", batch_size)
@@ -116,7 +129,7 @@ def explain_many(
         raise InputError("explain_many explains one target a row; call it once a target")
     instances = checked_representer(represent).each(X)
     plan = Plan(int(batch_size), int(n_jobs))
-    work = explain_all(_method(method), model, instances, target, seed_of(rng), plan)
+    work = explain_all(_asked(method, purpose), model, instances, target, seed_of(rng), plan)
     return Explanations(tuple((track or progress)(work, total=len(instances))))
 
 
@@ -216,6 +229,39 @@ def evaluate(
         randomized=None if randomized is None else checked_model(randomized, classes),
     )
     return reported(plan, list((track or progress)(trials(plan), total=len(instances))))
+
+
+def veracity(
+    predict: Predict,
+    represent: Representer,
+    X: Any,
+    *,
+    methods: Any,
+    causes: Any = None,
+    y: Any = None,
+    threshold: float | None = None,
+    wanted: Any = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    track: Track | None = None,
+) -> Report:
+    """Change instances until the model decides wrongly, and ask whether explanations name what was changed.
+
+    The cause of each wrong decision is known: a small change that was searched for, or other content in known
+    parts. ``methods`` see the model and the changed instance only, and explain the label that is wrong now; the
+    parts that they give the most weight are held against the truth (Praher et al. 2021, and more), beside rows
+    that know it (the size of the change in each part, a greedy oracle) and rows that know nothing.
+
+    ``causes`` are kinds such as ``[vd.Pgd(), vd.NoisyParts()]``, or a mapping of names to them; by default some
+    that fit the instances and the model. ``threshold`` is where a single output, or the second of two, makes the
+    decision. ``wanted`` is the label that each decision is turned into; by default the other one, or the class
+    that comes next. With ``y``, instances that the model decides wrongly by itself are left out.
+    """
+    found = {name: _method(method) for name, method in named(methods).items()}
+    asked = (checked_model(predict, classes), checked_representer(represent), X)
+    decision = Decision(threshold)
+    plan = examination(asked, found, causes, y=y, decision=decision, wanted=wanted, seed=seed_of(rng))
+    return examined(plan, list((track or progress)(outcomes(plan), total=len(plan))))
 
 
 def debug(
@@ -325,6 +371,17 @@ def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str,
 
 def _method(method: Any) -> Any:
     return Lime() if method is None else _settings(method, "vd.Lime(n_samples=2000)", GROUPINGS)
+
+
+def _asked(method: Any, purpose: Any) -> Any:
+    """The method that was given, or the one for the purpose."""
+    if purpose is None:
+        return _method(method)
+    if method is not None:
+        raise InputError(
+            f"a purpose chooses the method: leave method out, or purpose; they are {method!r} and {purpose!r}"
+        )
+    return method_for(purpose)
 
 
 def _settings(method: Any, example: str, others: Mapping[str, Any]) -> Any:

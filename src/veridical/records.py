@@ -188,6 +188,15 @@ class Removable(Representation, Protocol):
 
 
 @runtime_checkable
+class Refillable(Removable, Protocol):
+    """A Representation whose parts something stands in for, which may be something else."""
+
+    def refilled(self, fill: Any) -> Removable:
+        """The same parts of the same instance, with another fill, or another instance of the same shape."""
+        ...
+
+
+@runtime_checkable
 class Placed(Representation, Protocol):
     """A Representation whose parts lie at places of the instance, each place in one part at most."""
 
@@ -200,6 +209,26 @@ class Placed(Representation, Protocol):
 
     def paint(self, weights: Floats) -> Floats:
         """The weight of its part at every place of the instance, channels of pictures aside."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step(Record):
+    """An instance moved a little: inputs whose parts are its own where a mask (n, d) keeps them, else moved."""
+
+    ahead: Callable[[Bools], Any]
+    back: Callable[[Bools], Any]  # moved the opposite way, where there is one
+    both: Bools  # (d,) parts that have two ways to go
+    drawn: bool  # whether another seed moves them otherwise
+    says: str  # how far parts are moved, in words: "each value by 0.3, up or down"
+
+
+@runtime_checkable
+class Movable(Representation, Protocol):
+    """A Representation whose parts can be moved a little."""
+
+    def step(self, size: float, seed: Seed) -> Step:
+        """The instance moved, by ``size`` standard deviations where that has a meaning."""
         ...
 
 
@@ -375,6 +404,7 @@ class Explanation(Record):
     path: tuple[str, ...] = ()  # of a tree surrogate
     view: View | None = None  # what to draw, besides bars
     map: Any = None  # of gradient methods: one number for every value of the instance, in its own layout
+    purpose: str = "content"  # what was asked of the parts, as in attribute.purposes
 
     @property
     def names(self) -> tuple[str, ...]:

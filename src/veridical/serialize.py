@@ -43,7 +43,7 @@ Saved: TypeAlias = Loaded | Grouping
 Reader: TypeAlias = Callable[[Any], Loaded]
 Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
-SCHEMA = 3  # 2 added views, 3 maps and what checks find; raised when an older version would read less
+SCHEMA = 4  # 2 added views, 3 maps and findings, 4 purposes and causes: raised where older ones read less
 ROWS = 4096  # explanations a Parquet row group
 UNSEEN = ("view", "map", "findings")  # columns that an older file may not have, each JSON or nothing
 KINDS: dict[type, str] = {
@@ -244,6 +244,7 @@ def _schema(pa: Any) -> Any:
     types |= {"expected": number, "sentence": text, "unsettled": pa.list_(texts), "notes": texts}
     types |= {
         "path": texts,
+        "purpose": text,
         "recipe": text,
         **dict.fromkeys([*UNSEEN], text),
         **dict.fromkeys([*TEXTS, "values"], texts),

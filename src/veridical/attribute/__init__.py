@@ -15,9 +15,13 @@ from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
 from veridical.attribute.patterns import PatternAttribution, PatternNet
 from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
 from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
+from veridical.attribute.sensitivity import Sensitivity
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
+from veridical.attribute.undo import Undo
 from veridical.masks import Gaussian
+from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
+from veridical.represent.low_rank import LowRank
 
 METHODS: dict[str, Any] = {
     "deconv_net": DeconvNet,
@@ -36,8 +40,10 @@ METHODS: dict[str, Any] = {
     "pattern_attribution": PatternAttribution,
     "pattern_net": PatternNet,
     "random_parts": RandomParts,
+    "sensitivity": Sensitivity,
     "smooth_grad": SmoothGrad,
     "smooth_grad_squared": SmoothGradSquared,
+    "undo": Undo,
     "var_grad": VarGrad,
 }
 
@@ -47,6 +53,7 @@ SETTINGS: dict[str, Any] = {
     for known in (
         *METHODS.values(),
         *(TopK, Gaussian, Linear, Tree),
+        *(Blur, Constant, Inpaint, Interpolate, Least, LowRank, Noise, PartMean, WholeMean),
         *(highest_weights, lasso_path, forward_selection, as_package, plain_mean, nothing),
     )
 }

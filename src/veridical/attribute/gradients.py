@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class Gradient(ByGradient):
     """
 
     absolute: bool = True
+
+    purpose: ClassVar[str] = "change"
 
     def __post_init__(self) -> None:
         checked_flag("absolute", self.absolute)
@@ -65,6 +67,8 @@ class SmoothGrad(ByGradient):
 
     n_draws: int = 25
     noise: float = 0.15
+
+    purpose: ClassVar[str] = "change"
 
     def __post_init__(self) -> None:
         check_whole("n_draws", self.n_draws, 2)

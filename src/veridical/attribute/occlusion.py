@@ -38,13 +38,13 @@ class Occlusion:
 
         def answer(asked: Outputs) -> Answer:
             falls = asked.y[0] - asked.y[1:].reshape(-1, removal.d)
-            return judged(_fit(falls, float(asked.y[0])), asked, n_calls)
+            return judged(fit_of(falls, float(asked.y[0])), asked, n_calls)
 
         return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)
 
 
-def _fit(falls: Floats, own: float) -> Fit:
-    """The mean of independent draws (draws, d), and its error."""
+def fit_of(falls: Floats, own: float) -> Fit:
+    """Weights that are the mean over independent draws (draws, d) of how far the output falls, and its error."""
     (draws, d), weights = falls.shape, falls.mean(axis=0)
     variance = falls.var(axis=0, ddof=1) / draws if draws > 1 else np.zeros(d)
     every = np.ones(d, bool)

@@ -51,6 +51,7 @@ class Question:
     seed: Seed
     known: Sums | None = None  # what is known of samples that other instances could share
     removes: bool = False  # weights are of parts as they are here, numbers too, and not of one unit of a number
+    purpose: str | None = None  # what is asked of the parts, if it is not what the method says
 
     def conclude(
         self, method: Any, outputs: Floats, answer: Callable[[Outputs], Answer | None]
@@ -93,6 +94,7 @@ class Question:
             path=fit.path,
             view=getattr(self.representation, "view", None),
             map=answer.map,
+            purpose=getattr(method, "purpose", "content") if self.purpose is None else self.purpose,
         )
 
     def _recipe(self, method: Any, target: Target) -> dict[str, Any]:

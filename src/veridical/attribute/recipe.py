@@ -30,6 +30,8 @@ def recipe_of(method: Any) -> Any:
 
 
 def _copy(data: Any) -> Any:
+    if isinstance(data, list):
+        return [_copy(v) for v in data]
     return {k: _copy(v) for k, v in data.items()} if isinstance(data, dict) else data
 
 
@@ -42,12 +44,16 @@ def describe(setting: Any) -> Any:
         return {"function": name_of(setting)}
     if setting is None or isinstance(setting, (Number, str)):
         return setting
+    if isinstance(setting, tuple) and all(map(is_dataclass, setting)):
+        return [describe(each) for each in setting]
     size = getattr(setting, "shape", None) or (len(setting) if hasattr(setting, "__len__") else 1)
     return {"object": type(setting).__name__, "size": list(size) if isinstance(size, tuple) else size}
 
 
 def restore(data: Any, known: Mapping[str, Any]) -> Any:
     """The setting that ``describe`` described; a function of the caller's own cannot be restored."""
+    if isinstance(data, (list, tuple)):
+        return tuple(restore(each, known) for each in data)
     if not isinstance(data, Mapping):
         return data
     if "object" in data:

@@ -24,6 +24,7 @@ class GuidedBackprop(ByGradient):
     """
 
     hardly_depends: ClassVar[bool] = True
+    purpose: ClassVar[str] = "change"
 
     def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One map an input."""
@@ -35,6 +36,7 @@ class DeconvNet(ByGradient):
     """The gradient with ReLU on the way back in place of the gates of the way there (Zeiler and Fergus 2014)."""
 
     hardly_depends: ClassVar[bool] = True
+    purpose: ClassVar[str] = "change"
 
     def drawn(self, slopes: Slopes, x: Any, rows: Any, seeds: Sequence[Seed]) -> Drawn:
         """One map an input."""

@@ -19,12 +19,22 @@ def auroc(scores: Floats, wrong: Bools) -> tuple[float, float, float]:
     bad, good = int(wrong.sum()), int((~wrong).sum())
     if not bad or not good:
         return (np.nan,) * 3
-    every = rankdata(scores)
-    above = (every[wrong] - rankdata(scores[wrong])) / good  # of each wrong row, the right ones below it
-    below = 1 - (every[~wrong] - rankdata(scores[~wrong])) / bad
+    every = placements(scores, wrong)
+    above, below = every[wrong], every[~wrong]
     value = float(above.mean())
     error = np.sqrt(above.var(ddof=1) / bad + below.var(ddof=1) / good) if min(bad, good) > 1 else np.nan
     return value, float(max(value - Z * error, 0.0)), float(min(value + Z * error, 1.0))
+
+
+def placements(scores: Floats, wrong: Bools) -> Floats:
+    """Of each wrong row, the share of right ones below it; of each right one, that of wrong ones above, (n,).
+
+    Their mean over either kind of rows, or over all, is the area under the curve.
+    """
+    every, found = rankdata(scores), np.empty(len(scores))
+    found[wrong] = (every[wrong] - rankdata(scores[wrong])) / (~wrong).sum()
+    found[~wrong] = 1 - (every[~wrong] - rankdata(scores[~wrong])) / wrong.sum()
+    return found
 
 
 def precision(scores: Floats, wrong: Bools, share: float = 0.1) -> tuple[float, float, float]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veridical.errors import InputError
-from veridical.records import Explanation, Floats, Record, Representation, Representer
+from veridical.records import Explanation, Floats, Record, Representation, Representer, View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,8 +99,40 @@ class Comparison(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Curve(Record):
+    """How often the k parts that a row ranks highest bring about a decision by themselves, for k from 0 on."""
+
+    cause: str
+    method: str  # or a reference, or a null row
+    flips: Floats  # (n, d + 1) 1 where they do, nan where an instance has no such cause
+    rate: Floats  # (d + 1,) the mean over instances
+    low: Floats  # (d + 1,) its 95 % interval
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Example(Record):
+    """One instance with a known cause of a wrong decision, and what methods say of it."""
+
+    cause: str
+    row: int  # of the instances
+    label: int | str  # decided before the change, and the wrong one after it
+    wanted: int | str
+    before: float  # the output for the wrong label
+    after: float
+    parts: tuple[str, ...]  # those that were changed, or were changed most
+    methods: tuple[str, ...]
+    explanations: tuple[Explanation, ...]  # one a method, of the changed instance
+    original: View | None = None  # of the instance before the change
+    sounds: tuple[Any, Any, float] | None = None  # samples before and after, and their rate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Report(Record):
-    """How good the explanations of several methods are, by several metrics, beside rows that know nothing."""
+    """How good the explanations of several methods are, by several metrics, beside rows that know nothing.
+
+    Where causes are known, rows that know them are ``references``, and ``findings`` say it all, one a method.
+    """
 
     title: str
     metrics: tuple[Metric, ...]
@@ -112,6 +144,15 @@ class Report(Record):
     n_calls: int  # inputs the model was asked about
     recipe: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()  # rows that know more than any method may: "norm", "greedy"
+    curves: tuple[Curve, ...] = ()
+    findings: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of all rows: methods, references, null rows."""
+        return (*self.methods, *self.references, *self.nulls)
 
     def metric(self, name: str) -> Metric:
         """The metric of this name."""
@@ -127,8 +168,15 @@ class Report(Record):
         self.metric(metric)
         found = [s for s in self.scores if s.metric == metric and s.method == method]
         if not found:
-            rows = ", ".join((*self.methods, *self.nulls))
-            raise InputError(f"no method {method!r} in this report; it has {rows}")
+            raise InputError(f"no method {method!r} in this report; it has {', '.join(self.rows)}")
+        return found[0]
+
+    def curve(self, cause: str, method: str) -> Curve:
+        """How often the parts that a row ranks highest flip the decision, by how many they are."""
+        found = [c for c in self.curves if (c.cause, c.method) == (cause, method)]
+        if not found:
+            known = listed([f"{c.cause} by {c.method}" for c in self.curves]) if self.curves else "none"
+            raise InputError(f"no curve of {cause!r} by {method!r} in this report; it has {known}")
         return found[0]
 
     def beats(self, metric: str, first: str, second: str) -> bool:
@@ -165,8 +213,12 @@ class Report(Record):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """One a metric: who is best, who cannot be told from the best, who is not shown to beat a null row."""
-        return tuple(self.alone(metric.name)._sentence(metric) for metric in self.metrics)
+        """Findings first; then one a metric: who is best, who may be as good, who may know nothing."""
+        return (*self.findings, *(self.sentence(metric) for metric in self.metrics))
+
+    def sentence(self, metric: Metric) -> str:
+        """Who is best by a metric, who cannot be told from the best, who is not shown to beat a null row."""
+        return self.alone(metric.name)._sentence(metric)
 
     def _sentence(self, metric: Metric) -> str:
         order = self._order(metric.name)

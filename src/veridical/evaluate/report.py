@@ -63,13 +63,13 @@ def _scores(plan: Evaluation, values: Floats, outcomes: Sequence[Outcome]) -> It
         for r, row in enumerate(plan.rows):
             known = int(np.isfinite(values[m, r]).sum())
             why = Counter(o.reasons[m, r] for o in outcomes if (m, r) in o.reasons)
-            reason = _reason(why, len(outcomes)) if known < len(outcomes) else ""
+            reason = reason_of(why, len(outcomes)) if known < len(outcomes) else ""
             mean, *ends = interval(values[m, r])
             low, high = (float(end) for end in np.clip(ends, metric.least, metric.most))
             yield Score(metric.name, row, values[m, r], mean, low, high, known, row in plan.nulls, reason)
 
 
-def _reason(why: Counter[str], n: int) -> str:
+def reason_of(why: Counter[str], n: int) -> str:
     """Why there are no numbers, with how often where that is not always."""
     most = why.most_common(2)
     words = [said if count == n else f"{said} ({count} of {n} instances)" for said, count in most]
@@ -134,21 +134,21 @@ def chosen(metrics: Any, *, truth: bool, randomized: bool) -> tuple[Metric, ...]
     return tuple(found)
 
 
-def named(methods: Any) -> dict[str, Any]:
-    """Methods by name: those of a list are called by their class, and by settings that differ."""
+def named(methods: Any, what: str = "method", example: str = "vd.Lime()") -> dict[str, Any]:
+    """Methods by name, or other settings: those of a list are called by their class, and by what differs."""
     if isinstance(methods, Mapping):
         found = {str(name): method for name, method in methods.items()}
         if len(found) < len(methods):
-            raise InputError(f"two methods have the same name: {', '.join(str(name) for name in methods)}")
+            raise InputError(f"two {what}s have the same name: {', '.join(str(name) for name in methods)}")
     else:
         several = list(methods) if isinstance(methods, (list, tuple)) else [methods]
         found = dict(zip(_names(several), several, strict=True))
     if not found or any(method is None for method in found.values()):
-        what = "None is no method" if found else "the list of methods is empty"
-        raise InputError(f"{what}: give at least one, such as vd.Lime()")
+        wrong = f"None is no {what}" if found else f"the list of {what}s is empty"
+        raise InputError(f"{wrong}: give at least one, such as {example}")
     taken = [name for name in found if name in (RANDOM, CONSTANT) or name.startswith(SHUFFLED)]
     if taken:
-        raise InputError(f"{taken[0]!r} is the name of a row that knows nothing: give the method another")
+        raise InputError(f"{taken[0]!r} is the name of a row that knows nothing: give the {what} another")
     return found
 
 

@@ -144,7 +144,7 @@ def _scene(plan: Evaluation, number: int) -> tuple[Scene, Any]:
 def _outcome(plan: Evaluation, scene: Scene, target: Any, number: int) -> Outcome:
     """All metrics on all rows."""
     kept = {name: Kept(method, plan.model, target) for name, method in plan.methods.items()}
-    made, failed = _explanations(kept, scene)
+    made, failed = explanations(kept, scene.representation, scene.child(OWN))
     rows = _rows(scene, kept, made, failed)
     truth, no_truth = _truth(plan, scene, number)
     values = np.full((len(plan.metrics), len(rows)), np.nan)
@@ -168,12 +168,14 @@ def _rng(scene: Scene, metric: Metric) -> np.random.Generator:
     return generator(scene.seed, MEASURE, crc32(metric.name.encode()))
 
 
-def _explanations(kept: Mapping[str, Kept], scene: Scene) -> tuple[dict[str, Explanation], dict[str, Exception]]:
-    """What each method gives, or why it does not."""
+def explanations(
+    kept: Mapping[str, Kept], representation: Representation, seed: Seed
+) -> tuple[dict[str, Explanation], dict[str, Exception]]:
+    """What each method gives for an instance, or why it does not."""
     made, failed = {}, {}
     for name, explain in kept.items():
         try:
-            made[name] = explain(scene.representation, scene.child(OWN))
+            made[name] = explain(representation, seed)
         except Exception as cause:
             if explain.ours and not isinstance(cause, REASONS):
                 raise
@@ -189,7 +191,7 @@ def _rows(
     Those rows are the same in whatever order methods are given, and one method that is very heavy, which fidelity
     would punish in them, does not make it easy for the others to beat them.
     """
-    found: dict[str, Any] = {name: kept[name] if name in made else _words(failed[name]) for name in kept}
+    found: dict[str, Any] = {name: kept[name] if name in made else words(failed[name]) for name in kept}
     slopes = {name: scene.own_design() if slopes_of(why.parts).any() else None for name, why in made.items()}
     few = {name: kept[name].halved(why) for name, why in made.items()}
     like = min(made, key=lambda name: (slopes[name] is None, few[name] is None, name), default=None)
@@ -251,11 +253,12 @@ def _measured(metric: Metric, trial: Trial, rng: np.random.Generator) -> tuple[f
         ours = METRICS.get(metric.name) is metric and _kept(trial.explain).ours
         if ours and not isinstance(cause, REASONS):
             raise
-        return np.nan, _words(cause)
+        return np.nan, words(cause)
     return (value, "") if np.isfinite(value) else (np.nan, f"the metric gave {value}")
 
 
-def _words(cause: Exception) -> str:
+def words(cause: Exception) -> str:
+    """What went wrong, on one line."""
     said = str(cause).partition("\n")[0]
     return said if isinstance(cause, VeridicalError) else f"{type(cause).__name__}: {said}"
 
@@ -274,4 +277,4 @@ def _checked(found: Explanation, representation: Representation) -> Explanation:
 def _nothing(plan: Evaluation, cause: Exception) -> Outcome:
     """The outcome of an instance that cannot be explained at all."""
     shape = (len(plan.metrics), len(plan.rows))
-    return Outcome(np.full(shape, np.nan), dict.fromkeys(np.ndindex(*shape), _words(cause)), 0, cause)
+    return Outcome(np.full(shape, np.nan), dict.fromkeys(np.ndindex(*shape), words(cause)), 0, cause)

@@ -63,6 +63,7 @@ def facts(e: Explanation) -> dict[str, Any]:
         "unsettled": [list(group) for group in e.unsettled],
         "notes": list(e.notes),
         "path": list(e.path),
+        "purpose": e.purpose,
     }
 
 
@@ -164,6 +165,7 @@ class Pool:
             path=self.texts(found["path"]),
             view=_view(found.get("view")),
             map=unpack_view(found.get("map")),
+            purpose=self.text(found.get("purpose", "content")),
         )
 
 

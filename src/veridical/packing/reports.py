@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from veridical.errors import InputError
-from veridical.evaluate.records import Comparison, Metric, Report, Score
-from veridical.packing.values import floats, numbers, pack, text, unpack
+from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score
+from veridical.packing.explanations import Pool, pack_explanation
+from veridical.packing.values import floats, numbers, pack, pack_view, text, unpack, unpack_view
 
 
 def pack_report(r: Report) -> dict[str, Any]:
@@ -31,11 +32,30 @@ def pack_report(r: Report) -> dict[str, Any]:
         "n_calls": int(r.n_calls),
         "recipe": pack(r.recipe),
         "notes": list(r.notes),
+        "references": list(r.references),
+        "curves": [
+            [c.cause, c.method, *(pack_view(each) for each in (c.flips, c.rate, c.low, c.high))] for c in r.curves
+        ],
+        "findings": list(r.findings),
+        "examples": [_pack_example(e) for e in r.examples],
+    }
+
+
+def _pack_example(e: Example) -> dict[str, Any]:
+    plain = {key: pack(getattr(e, key)) for key in ("cause", "row", "label", "wanted", "before", "after")}
+    return {
+        **plain,
+        "parts": list(e.parts),
+        "methods": list(e.methods),
+        "explanations": [pack_explanation(each) for each in e.explanations],
+        "original": pack_view(e.original),
+        "sounds": pack_view(e.sounds),
     }
 
 
 def unpack_report(body: Mapping[str, Any]) -> Report:
-    """The inverse of ``pack_report``; its metrics can be read, but measure no more."""
+    """The inverse of ``pack_report``; its metrics can be read, but measure no more. Older files know no causes."""
+    pool = Pool()
     found = Report(
         text(body["title"]),
         tuple(map(_metric, body["metrics"])),
@@ -47,8 +67,12 @@ def unpack_report(body: Mapping[str, Any]) -> Report:
         int(body["n_calls"]),
         unpack(body["recipe"]),
         tuple(map(text, body["notes"])),
+        tuple(map(text, body.get("references", ()))),
+        tuple(map(_curve, body.get("curves", ()))),
+        tuple(map(text, body.get("findings", ()))),
+        tuple(_example(entry, pool) for entry in body.get("examples", ())),
     )
-    wanted = {(m.name, row) for m in found.metrics for row in (*found.methods, *found.nulls)}
+    wanted = {(m.name, row) for m in found.metrics for row in found.rows}
     if {(s.metric, s.method) for s in found.scores} != wanted:
         raise ValueError("not one score for each metric and method")
     if {s.values.shape for s in found.scores} - {(found.n_instances,)}:
@@ -72,6 +96,24 @@ def _comparison(entry: Any) -> Comparison:
     metric, first, second, difference, low, high, p = entry
     numbers = (float(difference), float(low), float(high), float(p))
     return Comparison(text(metric), text(first), text(second), *numbers)
+
+
+def _curve(entry: Any) -> Curve:
+    cause, method, *arrays = entry
+    flips, rate, low, high = (floats(unpack_view(each)) for each in arrays)
+    if flips.ndim != 2 or {each.shape for each in (rate, low, high)} != {flips.shape[1:]}:
+        raise ValueError("the numbers of a curve do not fit each other")
+    return Curve(text(cause), text(method), flips, rate, low, high)
+
+
+def _example(entry: Mapping[str, Any], pool: Pool) -> Example:
+    label, wanted = unpack(entry["label"]), unpack(entry["wanted"])
+    before, after = (float(unpack(entry[key])) for key in ("before", "after"))
+    explanations = tuple(map(pool.explanation, entry["explanations"]))
+    view, sounds = unpack_view(entry["original"]), unpack_view(entry["sounds"])
+    parts, methods = pool.texts(entry["parts"]), pool.texts(entry["methods"])
+    known = text(entry["cause"]), int(entry["row"]), label, wanted, before, after
+    return Example(*known, parts, methods, explanations, view, sounds)
 
 
 def _unkept(trial: Any, rng: Any) -> float:

@@ -26,6 +26,7 @@ from veridical.render.tables import EFFECT, bar, facts, judgment, legend, notes,
 from veridical.render.views import drawing
 from veridical.render.words import (
     Digest,
+    asked_words,
     decimals,
     digest,
     fidelity_words,
@@ -100,7 +101,8 @@ def _explanation(e: Explanation, most: int = MOST_PARTS, with_view: bool = True)
     said = (
         f'<div class="vd-say"><h3>Target <bdi>{escape(e.target, 80)}</bdi></h3>'
         f"<span>the model says <b>{minus(number(e.prediction))}</b></span>"
-        f"<span>the {teller(e)} says <b>{minus(number(e.local_prediction))}</b></span></div>"
+        f"<span>the {teller(e)} says <b>{minus(number(e.local_prediction))}</b></span>"
+        f"<span>{escape(asked_words(e), 120)}</span></div>"
     )
     chosen = ranked(e, most)
     seen = e.view if with_view else None

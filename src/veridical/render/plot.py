@@ -11,7 +11,7 @@ import numpy as np
 from veridical.errors import require
 from veridical.records import Explanation, Floats
 from veridical.render.maps import planes, reach, tinted
-from veridical.render.words import measured, number, plain, ranked, shorten, teller, unmeasured_words
+from veridical.render.words import asked_words, measured, number, plain, ranked, shorten, teller, unmeasured_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ def _whiskers(ax: Any, e: Explanation, chosen: list[int]) -> None:
 def _caption(ax: Any, e: Explanation) -> None:
     """The verdict and what was not measured, below the axis."""
     mark = "Believe it" if e.verdict.passed else "Read with care"
-    sentences = [f"{mark}: {plain(e.verdict.sentence, 400)}", unmeasured_words(e)]
+    sentences = [f"{mark}: {plain(e.verdict.sentence, 400)}", unmeasured_words(e), asked_words(e)]
     lines = [s[0].upper() + s[1:] for s in sentences if s]
     caption(ax, lines, 72, -38 if len(ax.get_xticks()) else -8)
 

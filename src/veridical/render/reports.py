@@ -17,6 +17,7 @@ NAMES, HEADS = 28, 24  # columns of a terminal that the name of a method and of 
 BEST = "best of its column, or cannot be told from the best (paired test, adjusted for all pairs of a metric)"
 LEVEL = "not shown to be better than all of its null rows"
 RANGE = "95 % interval over instances"
+REFERENCES = "rows that know what was changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Column:
     metric: Metric
     cells: tuple[Cell, ...]
     show: Callable[[float], str]
+    title: str  # the name of the metric, without that of the cause that heads the table
 
     @property
     def arrow(self) -> str:
@@ -52,20 +54,26 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """The metrics of one family, as a table: methods first, then null rows."""
+    """The metrics of one family, as a table: methods first, then rows that know more, then null rows."""
 
     family: str
     sentences: tuple[str, ...]
     rows: tuple[str, ...]
     n_methods: int
+    n_references: int
     columns: tuple[Column, ...]
     notes: tuple[str, ...]  # footnotes: why a number is missing, or rests on less
+
+    @property
+    def n_real(self) -> int:
+        """Rows that know something."""
+        return self.n_methods + self.n_references
 
 
 def sheets_of(report: Report) -> list[Sheet]:
     """A sheet a family, in the order of the metrics."""
     families = dict.fromkeys(m.family for m in report.metrics)
-    told = dict(zip((m.name for m in report.metrics), report.sentences, strict=True))
+    told = {m.name: report.sentence(m) for m in report.metrics}
     return [_sheet(report, family, told) for family in families]
 
 
@@ -74,7 +82,9 @@ def headline(r: Report) -> str:
     title = (
         plain(r.title, 200).strip() or f"{count(len(r.methods), 'method')} on {count(r.n_instances, 'instance')}"
     )
-    return f"{title}, by {count(len(r.metrics), 'metric')}, beside {count(len(r.nulls), 'null row')}"
+    beside = [f"{count(len(r.references), 'row')} that know the causes"] if r.references else []
+    beside.append(count(len(r.nulls), "null row"))
+    return f"{title}, by {count(len(r.metrics), 'metric')}, beside {' and '.join(beside)}"
 
 
 def note_of(score: Score, n_instances: int) -> str:
@@ -97,7 +107,8 @@ def best_of(r: Report, metric: str) -> tuple[str, ...]:
 
 def _sheet(r: Report, family: str, told: Mapping[str, str]) -> Sheet:
     metrics = [m for m in r.metrics if m.family == family]
-    rows, notes, columns = (*r.methods, *r.nulls), dict[str, int](), []
+    rows, notes, columns = r.rows, dict[str, int](), []
+    causes = {c.cause for c in r.curves}
     for metric in metrics:
         own, made = r.alone(metric.name), []
         best = best_of(own, metric.name)
@@ -107,8 +118,11 @@ def _sheet(r: Report, family: str, told: Mapping[str, str]) -> Sheet:
             at = notes.setdefault(note, len(notes) + 1) if note else 0
             level = name in r.methods and bool(own.no_better_than(metric.name, name))
             made.append(Cell(score, name in best, level and math.isfinite(score.mean), at))
-        columns.append(Column(metric, tuple(made), figures(c.score for c in made)))
-    return Sheet(family, tuple(told[m.name] for m in metrics), rows, len(r.methods), tuple(columns), tuple(notes))
+        title, _, cause = metric.name.rpartition(" (")
+        short = title if cause.removesuffix(")") in causes else metric.name
+        columns.append(Column(metric, tuple(made), figures(c.score for c in made), short))
+    sentences, sizes = tuple(told[m.name] for m in metrics), (len(r.methods), len(r.references))
+    return Sheet(family, sentences, rows, *sizes, tuple(columns), tuple(notes))
 
 
 def figures(scores: Iterable[Score]) -> Callable[[float], str]:
@@ -137,10 +151,11 @@ def p_words(p: float) -> str:
 def report_picture(report: Report, width: int = 80) -> str:
     """Every family as a table, with what its numbers say above it."""
     r, wide = report, max(width, 50)
-    lines = [headline(r)]
+    lines = [headline(r), *([""] if r.findings else []), *(plain(s, 900).strip() for s in r.findings)]
     sheets = sheets_of(r)
     for sheet in sheets:
-        lines += ["", f"── {plain(sheet.family, 60)} ──", *(plain(s, 600).strip() for s in sheet.sentences)]
+        said = () if r.findings else sheet.sentences
+        lines += ["", f"── {plain(sheet.family, 60)} ──", *(plain(s, 600).strip() for s in said)]
         lines += _table(sheet, wide)
         lines += [f"({i}) {note}" for i, note in enumerate(sheet.notes, 1)]
     lines += ["", *_key(sheets)] if sheets else []
@@ -165,21 +180,23 @@ def _table(sheet: Sheet, width: int) -> list[str]:
     for c in sheet.columns:
         drawn = _column(c, room - 2)
         if block and used + cells(drawn[0]) + 2 > room:
-            lines += _block(names, block, sheet.n_methods)
+            lines += _block(names, block, sheet)
             block, used = [], 0
         block.append(drawn)
         used += cells(drawn[0]) + 2
-    return [*lines, *_block(names, block, sheet.n_methods)]
+    return [*lines, *_block(names, block, sheet)]
 
 
-def _block(names: Sequence[str], columns: Sequence[Sequence[str]], n_methods: int) -> list[str]:
+def _block(names: Sequence[str], columns: Sequence[Sequence[str]], sheet: Sheet) -> list[str]:
     def line(name: str, at: int) -> str:
         return "  ".join(["", name, *(c[at] for c in columns)]).rstrip()
 
     blank, (heads, *rows) = " " * cells(names[0]), range(len(names) + 1)
     found = [line(name, at) for name, at in zip(names, rows, strict=True)]
-    nulls = ["  null rows", *found[n_methods:]] if len(names) > n_methods else []
-    return ["", line(blank, heads), *found[:n_methods], *nulls]
+    real, nulls = found[: sheet.n_real], found[sheet.n_real :]
+    known = [f"  {REFERENCES}", *real[sheet.n_methods :]] if sheet.n_references else []
+    more = [*known, *(["  null rows", *nulls] if nulls else [])]
+    return ["", line(blank, heads), *real[: sheet.n_methods], *more]
 
 
 def _column(c: Column, limit: int) -> list[str]:
@@ -193,6 +210,6 @@ def _column(c: Column, limit: int) -> list[str]:
         f"{a:>{digits}}{b:<{mark}}{' ' if span else ''}{e:>{span}}{t}".rstrip()
         for a, b, e, t in zip(means, marks, ends, told, strict=True)
     ]
-    head = f"{shorten(plain(c.metric.name), min(HEADS, limit - 2))} {c.arrow}".rstrip()
+    head = f"{shorten(plain(c.title), min(HEADS, limit - 2))} {c.arrow}".rstrip()
     widest = max(map(cells, (head, *rows)))
     return [text + " " * (widest - cells(text)) for text in (head, *rows)]

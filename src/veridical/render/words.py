@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
+from veridical.attribute.purposes import question_of
 from veridical.records import Explanation, Explanations, Floats, Part
 
 JOINERS = frozenset("\u200c\u200d")  # invisible, but Persian and emoji cannot do without
@@ -104,6 +105,11 @@ def teller(explanation: Explanation) -> str:
     return "surrogate" if explanation.map is None else "explanation"
 
 
+def asked_words(explanation: Explanation) -> str:
+    """What was asked of the parts."""
+    return f"asked: {plain(question_of(explanation.purpose), 100)}"
+
+
 def fidelity_words(fidelity: float) -> str:
     """Fidelity as a sentence without a subject."""
     if not math.isfinite(fidelity):
@@ -142,7 +148,15 @@ def evidence(explanation: Explanation) -> list[str]:
     probability = f"{top_words(e)} {percent(e.top_probability)}" if math.isfinite(e.top_probability) else ""
     calls = f"effective sample size {e.effective_size:,.0f}, the model was asked about {count(e.n_calls, 'row')}"
     route = "path: " + " → ".join(plain(step, 80) for step in e.path[:20]) if e.path else ""
-    words = [fidelity_words(e.fidelity), probability, unsettled_words(e), unmeasured_words(e), calls, route]
+    words = [
+        asked_words(e),
+        fidelity_words(e.fidelity),
+        probability,
+        unsettled_words(e),
+        unmeasured_words(e),
+        calls,
+        route,
+    ]
     return [line for line in words if line]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,20 @@ import pandas as pd
 
 from veridical.errors import InputError
 from veridical.masks import Gaussian, child_of, generator
-from veridical.records import Bools, Design, Floats, Kernel, Part, Removable, Representation, Sample, Seed, View
+from veridical.records import (
+    Bools,
+    Design,
+    Floats,
+    Kernel,
+    Movable,
+    Part,
+    Removable,
+    Representation,
+    Sample,
+    Seed,
+    Step,
+    View,
+)
 from veridical.represent.masked import AT_ONCE, Composed, Listed, Masked, NoParts, unique
 from veridical.represent.rows import Rows
 
@@ -219,6 +233,29 @@ class Mixed:
     def steady(self) -> bool:
         """Whether every field is."""
         return all(getattr(own, "steady", False) for own in self._representations)
+
+    def step(self, size: float, seed: Seed) -> Step:
+        """Every field moved as it can be."""
+        steps = list[Step]()
+        for i, field in enumerate(self.fields):
+            if not isinstance(field.representation, Movable):
+                raise InputError(
+                    f"the parts of the field {field.name!r} cannot be moved a little: its representation has no "
+                    "step, which Movable asks for"
+                )
+            steps.append(field.representation.step(size, child_of(seed, 4, i)))
+        says = "; ".join(f"{field.name}: {step.says}" for field, step in zip(self.fields, steps, strict=True))
+        ahead, back = ([getattr(step, way) for step in steps] for way in ("ahead", "back"))
+        both = np.concatenate([step.both for step in steps])
+        return Step(
+            partial(self._moved, ahead), partial(self._moved, back), both, any(s.drawn for s in steps), says
+        )
+
+    def _moved(self, ways: Sequence[Callable[[Bools], Any]], masks: Bools) -> Records:
+        """Records whose fields keep their own parts of each mask; the others are moved."""
+        ends = np.cumsum([len(field.names) for field in self.fields])[:-1]
+        own = np.split(masks, ends, axis=1)
+        return Records(self, tuple(way(some) for way, some in zip(ways, own, strict=True)), len(masks))
 
     def keeping(self, masks: Bools, seed: Seed) -> Records:
         """Records whose fields keep their own parts of each mask, drawn apart from each other."""

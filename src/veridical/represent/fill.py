@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -138,20 +137,38 @@ class Inpaint:
 
 @dataclass(frozen=True)
 class Interpolate:
-    """A straight line from the value before the part to the value after it: for series."""
+    """Each part made up from the values around it: straight lines from one side of the part to the other.
+
+    Of a picture, spectrogram or volume it is the mean of the lines along each axis. Where a part ends with the
+    instance, the value on its other side goes on.
+    """
 
     def __call__(self, values: Floats, labels: Labels) -> Floats:
-        if labels.ndim != 1:
-            raise InputError("Interpolate is for series: a picture has no before and after; take Inpaint()")
-        cuts = np.append(np.flatnonzero(np.diff(labels, prepend=labels[0] - 1)), len(labels))
-        found = np.empty_like(values)
-        for start, stop in pairwise(cuts.tolist()):
-            before, after = max(start - 1, 0), min(stop, len(values) - 1)
-            share = ((np.arange(start, stop) - before) / max(after - before, 1))[:, None]
-            if start == 0 or stop == len(values):  # nothing on one side: the value on the other
-                share = np.full_like(share, float(start == 0))
-            found[start:stop] = (1 - share) * values[before] + share * values[after]
-        return found
+        total, n_lines = np.zeros(values.shape), np.zeros((*labels.shape, 1))
+        for axis in range(labels.ndim):
+            line, known = _across(np.moveaxis(values, axis, -2), np.moveaxis(labels, axis, -1))
+            total += np.moveaxis(np.where(known[..., None], line, 0.0), -2, axis)
+            n_lines += np.moveaxis(known, -1, axis)[..., None]
+        return np.where(n_lines > 0, total / np.maximum(n_lines, 1), WholeMean()(values, labels))
+
+
+def _across(values: Floats, labels: Labels) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Lines through each part along the last axis of labels (..., n), and where there is one.
+
+    A part that takes up the whole axis has nothing before or after it.
+    """
+    n, cut = labels.shape[-1], labels[..., 1:] != labels[..., :-1]
+    at, edge = np.arange(n), np.ones((*labels.shape[:-1], 1), bool)
+    before = np.maximum.accumulate(np.where(np.concatenate([edge, cut], axis=-1), at - 1, -1), axis=-1)
+    last = np.where(np.concatenate([cut, edge], axis=-1), at + 1, n)
+    after = np.minimum.accumulate(last[..., ::-1], axis=-1)[..., ::-1]
+    left, right = np.where(before < 0, after, before), np.where(after == n, before, after)
+    share = ((at - left) / np.where(right == left, 1, right - left))[..., None]
+    one, other = (
+        np.take_along_axis(values, np.clip(side, 0, n - 1)[..., None], axis=-2) for side in (left, right)
+    )
+    inside = (left != right)[..., None]
+    return np.where(inside, (1 - share) * one + share * other, one), (before >= 0) | (after < n)
 
 
 def is_other(fill: Any) -> bool:

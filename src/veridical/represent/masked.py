@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, overload
 
 import numpy as np
 
 from veridical.errors import InputError, VeridicalError
-from veridical.masks import ByLaw, Gaussian, Sizes
-from veridical.records import Bools, Features, Floats, Kernel, Part, Predict, Representation, Sample, Seed, View
-from veridical.represent.regions import Places
+from veridical.masks import ByLaw, Gaussian, Sizes, generator
+from veridical.records import (
+    Bools,
+    Features,
+    Floats,
+    Kernel,
+    Part,
+    Predict,
+    Representation,
+    Sample,
+    Seed,
+    Step,
+    View,
+)
+from veridical.represent.regions import Moved, Places
 
 NEAR = Gaussian(0.25)
 AT_ONCE = 2**25  # bytes of inputs that are made at once, about
@@ -75,6 +88,19 @@ class Masked(ByLaw):
             )
         return known
 
+    def step(self, size: float, seed: Seed) -> Step:
+        """All parts moved a little, as they can be."""
+        move: Callable[[float, np.random.Generator], Moved] | None = getattr(self.compose, "moved", None)
+        if move is None:
+            raise InputError(
+                f"{type(self.compose).__name__} does not say how parts are moved a little: it needs "
+                "moved(size, rng)"
+            )
+        found = move(size, generator(seed))
+        back = found.ahead if found.back is None else found.back
+        both = np.full(len(self.parts), found.back is not None)
+        return Step(partial(Composed, found.ahead), partial(Composed, back), both, found.drawn, found.says)
+
     def features(self, X: Any) -> Features | None:
         """This instance and others as points, if it can be said."""
         known = getattr(self.compose, "features", None)
@@ -84,6 +110,17 @@ class Masked(ByLaw):
         """A quicker way to ask this model about designs, if there is one."""
         known = getattr(self.compose, "shortcut", None)
         return None if known is None else known(predict)
+
+
+@dataclass(frozen=True, eq=False)
+class Filled(Masked):
+    """Parts that a fill stands in for where they are taken away, so that another fill can."""
+
+    refill: Callable[[Any], Compose] = field(kw_only=True)
+
+    def refilled(self, fill: Any) -> Filled:
+        """The same parts of the same instance, with another fill, or another instance of the same shape."""
+        return replace(self, compose=self.refill(fill))
 
 
 @dataclass(frozen=True, eq=False)

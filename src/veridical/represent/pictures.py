@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from veridical.errors import InputError, check_whole
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
 from veridical.represent.fill import Fill, Labels, PartMean, filled, is_other
-from veridical.represent.masked import Listed, Masked, checked_parts
+from veridical.represent.masked import Compose, Filled, Listed, Masked, checked_parts
 from veridical.represent.regions import Array, as_type, compose, numbers_of
 from veridical.represent.segment import Slic, relabeled, segmented
 
@@ -138,12 +139,15 @@ class Picture:
         """The Representation by these regions."""
         d = int(labels.max()) + 1
         checked_parts(d, least, "region", "give labels of your own, or ask for more regions")
+        parts = tuple(Part(name, name, "region", j) for j, name in enumerate(names))
+        refill = partial(self._composer, labels)
+        return Filled(parts, coins(d), refill(fill), self._view(labels), self.notes, refill=refill)
+
+    def _composer(self, labels: Labels, fill: Fill) -> Compose:
+        """What makes pictures in which a fill covers some of the parts."""
         other = self._filled(fill, labels)
         fitting = other[..., 0] if self.channel is None else np.moveaxis(other, -1, self.channel)
-        parts = tuple(Part(name, name, "region", j) for j, name in enumerate(names))
-        return Masked(
-            parts, coins(d), compose(self.x, fitting, labels, self.channel), self._view(labels), self.notes
-        )
+        return compose(self.x, fitting, labels, self.channel)
 
     def _filled(self, fill: Fill, labels: Labels) -> Array:
         """The picture with every part taken away, channels last."""

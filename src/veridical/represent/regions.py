@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ class Places:
     labels: npt.NDArray[np.intp]  # the part of each place, channels aside; -1 where none is
     shape: tuple[int, ...]  # of the instance
     channel: int | None = None  # the axis that labels lack
+    apart: int | None = None  # the axis along which values are of different kinds, as channels of a series are
 
     @property
     def spread(self) -> npt.NDArray[np.intp]:
@@ -54,6 +57,24 @@ class Places:
                 counts = _sums(self.spread, np.ones(self.shape), n_parts)
                 return _sums(self.spread, fitting, n_parts) / np.maximum(counts, 1.0)
         return None
+
+    def spread_of(self, x: Floats) -> Floats:
+        """The standard deviation of the instance's values, or of each kind of them; never 0."""
+        axes = None if self.apart is None else tuple(a for a in range(x.ndim) if a != self.apart)
+        sd, size = (
+            np.asarray(f, np.float64) for f in (x.std(axes, keepdims=True), np.abs(x).max(axes, keepdims=True))
+        )
+        return np.where(sd > 0, sd, np.where(size > 0, size, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """What makes inputs of parts that are moved a little, and of parts that are moved the opposite way."""
+
+    ahead: Any  # as whatever makes those of parts that are taken away
+    back: Any  # None where there is no opposite
+    drawn: bool
+    says: str
 
 
 def _sums(labels: npt.NDArray[np.intp], values: Floats, n_parts: int) -> Floats:
@@ -97,6 +118,11 @@ class ArrayComposer:
             row ^= self.fill
         return made.view(self.dtype).reshape(n, *self.places.shape)
 
+    def moved(self, size: float, rng: np.random.Generator) -> Moved:
+        """Every value moved by a random sign."""
+        x = (self.fill ^ self.switch).view(self.dtype).reshape(self.places.shape)
+        return _moved(x, partial(ArrayComposer.of, x, places=self.places), self.places, size, rng)
+
 
 @dataclass(frozen=True, eq=False)
 class TensorComposer:
@@ -123,10 +149,32 @@ class TensorComposer:
         kept = require("torch", extra="torch").as_tensor(masks, device=self.x.device)[:, self.labels.reshape(-1)]
         return self.x.where(kept.reshape(len(masks), *self.labels.shape), self.fill)
 
+    def moved(self, size: float, rng: np.random.Generator) -> Moved:
+        """Every value moved by a random sign."""
+        x = numbers_of(self.x, "an instance")
+        return _moved(x, partial(TensorComposer.of, self.x, places=self.places), self.places, size, rng)
 
-def compose(x: Any, fill: Array, labels: Any, channel: int | None = None) -> ArrayComposer | TensorComposer:
+
+def _moved(x: Array, of: Callable[..., Any], places: Places, size: float, rng: np.random.Generator) -> Moved:
+    """An array moved at random, and the opposite way; ``of`` makes the composer that fills with another."""
+    if x.dtype.kind == "b":  # there is no less than the whole way
+        return Moved(
+            of(fill=x ^ (rng.random(x.shape) < size)), None, True, f"{100 * size:.3g} % of its values flip"
+        )
+    step = size * places.spread_of(x.astype(np.float64))
+    if x.dtype.kind in "iu":
+        step = np.maximum(np.rint(step), 1.0)
+    signs = np.where(rng.random(x.shape) < 0.5, -step, step)
+    ahead, back = (of(fill=as_type(x + way, x.dtype)) for way in (signs, -signs))
+    far = " or ".join(f"{one:.3g}" for one in np.unique(step)[:3])
+    return Moved(ahead, back, True, f"each value moves by {far}, up or down at random")
+
+
+def compose(
+    x: Any, fill: Array, labels: Any, channel: int | None = None, apart: int | None = None
+) -> ArrayComposer | TensorComposer:
     """What makes the inputs of an array or a tensor; ``labels`` lack the axis of the channels."""
-    places = Places(np.asarray(labels, dtype=np.intp), tuple(np.shape(x)), channel)
+    places = Places(np.asarray(labels, dtype=np.intp), tuple(np.shape(x)), channel, apart)
     return TensorComposer.of(x, fill, places) if is_tensor(x) else ArrayComposer.of(np.asarray(x), fill, places)
 
 

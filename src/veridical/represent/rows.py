@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.sparse import issparse
 
 from veridical.errors import InputError
-from veridical.masks import Gaussian
+from veridical.masks import Gaussian, generator
 from veridical.records import (
     Bools,
     Design,
@@ -24,11 +24,13 @@ from veridical.records import (
     Representation,
     Sample,
     Seed,
+    Step,
 )
 from veridical.represent.background import Background, Located, Tilt, Values
 from veridical.represent.columns import Coded
 from veridical.represent.discretize import Discretizer, Quantiles
 from veridical.represent.learn import learn
+from veridical.represent.moves import step_of
 from veridical.represent.schema import Schema, as_array
 from veridical.represent.sparse import check_sparse, sparse_rows
 
@@ -243,6 +245,10 @@ class Row:
         """The row's own values where a mask keeps them, else those of a sample of the background."""
         drawn = self.background.realize(self.background.draw_apart(seed, len(masks)), self.row)
         return self.background.mixed(self.row, drawn, masks)
+
+    def step(self, size: float, seed: Seed) -> Step:
+        """Numbers moved by ``size`` standard deviations of the background; categories become others."""
+        return step_of(self.background, self.row, size, generator(seed))
 
     def gather(self, values: Any) -> Floats:
         """Sums over the parts (d,) of one number a column; those of a one-hot group go together."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,7 @@ from veridical.errors import InputError, check_whole
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
 from veridical.represent.fill import Fill, WholeMean, filled, is_other
-from veridical.represent.masked import Listed, Masked, checked_flag, checked_parts, tried, unique
+from veridical.represent.masked import Compose, Filled, Listed, Masked, checked_flag, checked_parts, tried, unique
 from veridical.represent.regions import Array, as_type, compose, numbers_of
 from veridical.represent.sums import SumComposer, band_sounds
 
@@ -95,7 +96,7 @@ class Windows:
         array = numbers_of(x, "a series")
         if array.ndim not in (1, 2) or not array.size:
             raise InputError(f"a series has shape (t,) or (t, c); this has {array.shape}")
-        by_time = array[:, None] if array.ndim == 1 else array if self.time_axis == 0 else array.T
+        by_time = self._by_time(array)
         names = self._channel_names(x, by_time.shape[1])
         if isinstance(self.cut, Bands):
             return self._bands(x, by_time, names, least)
@@ -104,27 +105,38 @@ class Windows:
         n, c = len(starts), 1 if self.together else by_time.shape[1]
         checked_parts(n * c, least, "window", "ask for more of them")
         labels = np.stack([window + n * (0 if self.together else k) for k in range(by_time.shape[1])], axis=1)
-        other = self._filled(by_time, window)
         edges = [*starts, len(by_time)]
         spans = [f"t {a}-{b - 1}" for a, b in pairwise(edges)]
         titles = spans if c == 1 else [f"{name}, {span}" for name in names for span in spans]
         owners = ["series"] * n if c == 1 else [name for name in names for _ in spans]
         parts = _series_parts(unique(titles), owners, "window")
-        oriented = [self._oriented(a, array.ndim) for a in (other, labels)]
-        composer = compose(x if hasattr(x, "detach") else array, oriented[0], oriented[1])
-        return Masked(parts, coins(len(parts)), composer, _view(by_time, labels, names))
+        refill = partial(self._composer, x, window, labels)
+        view = _view(by_time, labels, names)
+        return Filled(parts, coins(len(parts)), refill(self.fill), view, refill=refill)
 
     def each(self, X: Any) -> Listed:
         """Many series."""
         return Listed.of(self, X, "series")
 
-    def _filled(self, by_time: Array, window: Any) -> Array:
+    def _composer(self, x: Any, window: Array, labels: Array, fill: Fill) -> Compose:
+        """What makes series in which a fill stands in for some of the parts."""
+        array = numbers_of(x, "a series")
+        other = self._filled(self._by_time(array), window, fill)
+        fitting, where = (self._oriented(a, array.ndim) for a in (other, labels))
+        apart = None if array.ndim == 1 else 1 - self.time_axis % 2
+        return compose(x if hasattr(x, "detach") else array, fitting, where, apart=apart)
+
+    def _by_time(self, array: Array) -> Array:
+        """The series as (t, c)."""
+        return array[:, None] if array.ndim == 1 else array if self.time_axis == 0 else array.T
+
+    def _filled(self, by_time: Array, window: Array, fill: Fill) -> Array:
         """The series with every window filled."""
-        values, fill = by_time.astype(np.float64), self.fill
+        values = by_time.astype(np.float64)
         if not is_other(fill):
             return as_type(filled(fill, values, window, "series"), by_time.dtype)
         own = numbers_of(fill, "the fill")
-        other = own[:, None] if own.ndim == 1 else own if self.time_axis == 0 else own.T
+        other = self._by_time(own)
         if other.shape != by_time.shape:
             raise InputError(
                 f"the fill has shape {own.shape}, but the series has {by_time.shape}: "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.sparse import csr_matrix, issparse, vstack
 
 from veridical.errors import InputError
 from veridical.masks import Gaussian, Sizes, coins, euclidean
-from veridical.records import Bools, Features, Floats, Kernel, Part, Representation, Sample, Seed
+from veridical.records import Bools, Features, Floats, Kernel, Part, Representation, Sample, Seed, Step
 from veridical.represent.regions import Places
 
 
@@ -65,6 +66,25 @@ class SparseRow:
     def keeping(self, masks: Bools, seed: Seed) -> Any:
         """The row once a mask, as for ``realize``."""
         return self._masked(masks)
+
+    def step(self, size: float, seed: Seed) -> Step:
+        """Values moved by ``size`` of their own root mean square."""
+        far = size * float(np.sqrt(np.mean(np.square(self.row.data, dtype=np.float64))))
+
+        def toward(way: float, masks: Bools) -> Any:
+            moved = np.where(masks, self.row.data, self.row.data + way).astype(self.row.dtype)
+            places = np.tile(self.row.indices, len(masks))
+            ends = np.arange(0, masks.size + 1, masks.shape[1])
+            return csr_matrix((moved.ravel(), places, ends), shape=(len(masks), self.row.shape[1]))
+
+        every = np.ones(self.row.nnz, bool)
+        return Step(
+            partial(toward, far),
+            partial(toward, -far),
+            every,
+            False,
+            f"each value moves by {far:.3g}, up and down",
+        )
 
     def gather(self, values: Any) -> Floats:
         """Of one number a column (p,), those of the parts."""

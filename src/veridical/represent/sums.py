@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy import signal
 
 from veridical.errors import require
 from veridical.records import Bools, Floats
-from veridical.represent.regions import Array, as_type, is_tensor, numbers_of
+from veridical.represent.regions import Array, Moved, as_type, is_tensor, numbers_of
 
 WINDOW = 0.04  # seconds of a short-time spectrum
 
@@ -39,6 +39,11 @@ class SumComposer:
             return made
         torch = require("torch", extra="torch")
         return torch.as_tensor(made, dtype=self.like.dtype, device=self.like.device)
+
+    def moved(self, size: float, rng: np.random.Generator) -> Moved:
+        """Every part louder, and softer."""
+        ahead, back = (replace(self, parts=way * size * self.parts) for way in (-1, 1))
+        return Moved(ahead, back, False, f"each part becomes {100 * size:.3g} % louder, and softer")
 
 
 def tile_sounds(samples: Floats, rate: float, bounds: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -19,9 +19,10 @@ from veridical.masks import coins, removals
 from veridical.records import Bools, Features, Floats, Part, Predict, View
 from veridical.represent.masked import Listed, Masked, NoParts, checked_flag, checked_parts, unique
 from veridical.represent.pipelines import Counted, counted
-from veridical.represent.regions import Places
+from veridical.represent.regions import Moved, Places
 
 Spans: TypeAlias = list[tuple[int, int]]
+Pieces: TypeAlias = tuple[tuple[str, int], ...]
 Splitter: TypeAlias = Any  # a pattern, a function from a text to (start, stop) pairs, or a tokenizer
 
 ALONE = "\u3041-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
@@ -153,8 +154,8 @@ class TextComposer:
     needs: npt.NDArray[np.intp]  # (bytes,) part j: kept; d + j: taken away; 2d: always there
     end: str
     n_parts: int
-    pieces: tuple[tuple[str, int], ...]  # of the text in order, with their parts; -1 between parts
-    mask: str | None
+    pieces: Pieces  # of the text in order, with their parts; -1 between parts
+    masked: bool  # whether something stands instead of what is taken away
     bag: Bag | None = None
 
     @classmethod
@@ -165,19 +166,23 @@ class TextComposer:
             pieces += [(text[at:start], -1), (text[start:stop], part)]
             at = stop
         pieces.append((text[at:], -1))
+        return cls.joined(tuple(pieces), [mask or ""] * len(pieces), end, d)
+
+    @classmethod
+    def joined(cls, pieces: Pieces, instead: Sequence[str], end: str, d: int) -> TextComposer:
+        """Of pieces, and what stands instead of each that is taken away."""
         shown, needs = list[bytes](), list[int]()
-        for piece, part in pieces:
+        for (piece, part), other in zip(pieces, instead, strict=True):
             shown.append(piece.encode(errors="surrogatepass"))
             needs.append(part if part >= 0 else 2 * d)
-            if part >= 0 and mask:
-                shown.append(mask.encode(errors="surrogatepass"))
+            if part >= 0 and other:
+                shown.append(other.encode(errors="surrogatepass"))
                 needs.append(d + part)
         shown.append(end.encode())
         needs.append(2 * d)
         lengths = [len(s) for s in shown]
-        return cls(
-            b"".join(shown), np.repeat(np.array(needs, dtype=np.intp), lengths), end, d, tuple(pieces), mask
-        )
+        masked = any(instead)
+        return cls(b"".join(shown), np.repeat(np.array(needs, dtype=np.intp), lengths), end, d, pieces, masked)
 
     @property
     def size(self) -> int:
@@ -191,7 +196,7 @@ class TextComposer:
 
     def __call__(self, masks: Bools, buffer: Any = None) -> list[str]:
         n = len(masks)
-        if self.mask:
+        if self.masked:
             states = np.concatenate([masks, ~masks, np.ones((n, 1), bool)], axis=1)
             needs = self.needs
         else:
@@ -202,14 +207,39 @@ class TextComposer:
         kept: bytes = text.compress(shown.ravel()).tobytes()
         return kept.decode(errors="surrogatepass").split(self.end)[:-1]
 
+    def moved(self, size: float, rng: np.random.Generator) -> Moved:
+        """Every piece misspelled; a part that comes more than once, each time alike."""
+        wrong: dict[str, str] = {}
+        for piece, part in self.pieces:
+            if part >= 0 and piece not in wrong:
+                wrong[piece] = misspelled(piece, rng)
+        instead = [wrong.get(piece, "") for piece, _ in self.pieces]
+        end = next(c for c in map(chr, range(0xD800)) if not any(c in text for text in (*self.plain, *instead)))
+        made = TextComposer.joined(self.pieces, instead, end, self.n_parts)
+        return Moved(made, None, True, "two neighboring letters of each change places")
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """The pieces alone."""
+        return tuple(piece for piece, _ in self.pieces)
+
     def features(self, X: Any) -> Features | None:
         """This text and others as points, if its parts are words."""
         return None if self.bag is None else self.bag.features(X)
 
     def shortcut(self, predict: Predict) -> Callable[[Floats], Any] | None:
         """Word counts straight from masks, where the model is a pipeline that looks at nothing else."""
-        found: Counted | None = None if self.mask else counted(predict, self.pieces, self.n_parts)
+        found: Counted | None = None if self.masked else counted(predict, self.pieces, self.n_parts)
         return found
+
+
+def misspelled(piece: str, rng: np.random.Generator) -> str:
+    """A piece in which two neighbors have changed places; the last one doubled if they are all alike."""
+    places = [i for i, (a, b) in enumerate(pairwise(piece)) if a != b and not (a + b).isspace()]
+    if not places:
+        return piece + piece[-1]
+    i = places[int(rng.integers(len(places)))]
+    return piece[:i] + piece[i + 1] + piece[i] + piece[i + 2 :]
 
 
 def words_of(text: str) -> Spans:

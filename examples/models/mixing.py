@@ -1,0 +1,171 @@
+"""Voices mixed into music at a known loudness, so that it is known of every moment whether there is a voice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from models.detector import FRAMES, MEL
+from models.sounds import RATE, Sounds
+from scipy.ndimage import uniform_filter1d
+
+QUIET = 30.0  # decibels under its loudest moment: below that, a voice is silent
+GAP = 0.15  # seconds of silence inside a voice that still count as voice
+SOFT = 0.01  # seconds in which what is added comes and goes
+FLOOR = 0.03  # of the deviation of a track: where it is softer than that, it counts as that loud
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """How a song is mixed: (from, to) are drawn evenly; decibels are those of a sound above the music under it."""
+
+    seconds: float = 20.0
+    snr: tuple[float, float] = (-6.0, 9.0)  # decibels of a phrase above all else
+    words: tuple[int, int] = (1, 6)  # recordings of one speaker in a row
+    longest: float = 3.0  # seconds of a phrase out of a longer recording
+    between: tuple[float, float] = (0.02, 0.14)  # seconds from word to word
+    pauses: tuple[float, float] = (0.4, 2.5)  # seconds from phrase to phrase
+    distractors: float = 0.5  # other sounds a phrase, on average
+    loud: tuple[float, float] = (-3.0, 9.0)  # decibels of other sounds above the music
+    gain: float = 6.0  # decibels by which the whole is louder or softer
+
+
+@dataclass(frozen=True, eq=False)
+class Mix:
+    """A recording with a voice, the same without it, and when it is there: (samples,) each."""
+
+    samples: Any
+    music: Any
+    voiced: Any
+
+    @property
+    def frames(self) -> Any:
+        """Whether there is a voice in the middle of each frame, frames begin and end inside the recording."""
+        n = 1 + (len(self.samples) - MEL.n_fft) // MEL.hop
+        return self.voiced[MEL.n_fft // 2 + MEL.hop * np.arange(n)]
+
+
+USUAL = Mixing()
+
+
+def samples_of(frames: int) -> int:
+    """How many samples a recording of so many frames has."""
+    return (frames - 1) * MEL.hop + MEL.n_fft
+
+
+def voiced(samples: Any) -> Any:
+    """When a voice that is alone is heard, (samples,) of bools."""
+    power = uniform_filter1d(samples.astype(np.float64) ** 2, round(0.02 * RATE))
+    at = np.flatnonzero(power > power.max() / 10 ** (QUIET / 10))
+    heard = np.zeros(len(samples), bool)
+    heard[at] = True
+    gaps = np.diff(at)
+    for i in np.flatnonzero((gaps > 1) & (gaps < GAP * RATE)):
+        heard[at[i] : at[i + 1]] = True
+    return heard
+
+
+def trimmed(samples: Any, heard: Any) -> tuple[Any, Any]:
+    """A recording of a voice without the silence around it, coming and going softly, and when it is heard."""
+    at = np.flatnonzero(heard)
+    kept = slice(at[0], at[-1] + 1)
+    return soft(samples[kept]), heard[kept]
+
+
+def soft(samples: Any) -> Any:
+    ramp = np.minimum(1, np.arange(1, len(samples) + 1) / (SOFT * RATE))
+    return samples * np.minimum(ramp, ramp[::-1])
+
+
+def piece(samples: Any, n: int, rng: np.random.Generator) -> Any:
+    """So many samples from anywhere in a recording; one that is shorter goes around."""
+    if len(samples) < n:
+        samples = np.tile(samples, -(-n // len(samples)))
+    start = rng.integers(len(samples) - n + 1)
+    return samples[start : start + n]
+
+
+def spoken(takes: tuple[Any, ...], seconds: float, rng: np.random.Generator) -> tuple[Any, Any]:
+    """A take of a speaker, of at most so many seconds, and when it is heard; long ones begin anywhere."""
+    take = takes[rng.integers(len(takes))]
+    heard = voiced(take)
+    begins = np.flatnonzero(heard)
+    start = begins[0] if len(takes) > 1 else rng.choice(begins[begins <= max(begins[0], len(take) - RATE)])
+    kept = slice(start, start + round(seconds * RATE))
+    return trimmed(take[kept], heard[kept])
+
+
+def phrase(takes: tuple[Any, ...], how: Mixing, rng: np.random.Generator) -> tuple[Any, Any]:
+    """A few words of a speaker in a row, and when they are heard: a gap between them counts as voice."""
+    n_words = rng.integers(*how.words, endpoint=True) if len(takes) > 1 else 1
+    sound, heard = list[Any](), list[Any]()
+    for _ in range(n_words):
+        word, when = spoken(takes, rng.uniform(0.4, how.longest) if len(takes) == 1 else how.longest, rng)
+        gap = round(rng.uniform(*how.between) * RATE)
+        sound += [np.zeros(gap), word / (np.sqrt(np.mean(word[when] ** 2)) + 1e-9)]
+        heard += [np.ones(gap, bool), when]
+    return np.concatenate(sound[1:]), np.concatenate(heard[1:])
+
+
+def put(sound: Any, added: Any, at: int, *, when: Any, decibels: float, floor: float) -> Any:
+    """What is added, that loud above the sound that is there, as long as the sound, (samples,)."""
+    n = min(len(added), len(sound) - at)
+    under = max(np.sqrt(np.mean(sound[at : at + n] ** 2)), floor)
+    level = np.sqrt(np.mean(added[when] ** 2)) + 1e-9
+    found = np.zeros(len(sound))
+    found[at : at + n] = added[:n] * under / level * 10 ** (decibels / 20)
+    return found
+
+
+def song(sounds: Sounds, rng: np.random.Generator, how: Mixing = USUAL) -> Mix:
+    """Music with phrases of voices and other sounds, each at a time of its own."""
+    n = round(how.seconds * RATE)
+    tracks = [take for takes in sounds.music.values() for take in takes]
+    track = tracks[rng.integers(len(tracks))]
+    floor = FLOOR * track.std()
+    music = piece(track, n, rng).astype(np.float64)
+    clips = [take for takes in sounds.others.values() for take in takes]
+    mean = how.seconds / (np.mean(how.pauses) + 1.5) * how.distractors
+    for _ in range(rng.poisson(mean) if clips else 0):
+        music = music + distractor(music, clips[rng.integers(len(clips))], rng, how)
+    voice, when = np.zeros(n), np.zeros(n, bool)
+    at = round(rng.uniform(0, how.pauses[1]) * RATE)
+    speakers = list(sounds.voices.values())
+    while at < n - RATE // 4:
+        words, heard = phrase(speakers[rng.integers(len(speakers))], how, rng)
+        voice += put(music, words, at, when=heard, decibels=rng.uniform(*how.snr), floor=floor)
+        when[at : at + len(heard)] |= heard[: n - at]
+        at += len(words) + round(rng.uniform(*how.pauses) * RATE)
+    gain = 10 ** (rng.uniform(-how.gain, how.gain) / 20)
+    return Mix((gain * (music + voice)).astype(np.float32), (gain * music).astype(np.float32), when)
+
+
+def distractor(music: Any, clip: Any, rng: np.random.Generator, how: Mixing) -> Any:
+    """Another sound anywhere in the music."""
+    sound = soft(piece(clip, min(len(clip), round(rng.uniform(0.3, 1.5) * RATE)), rng))
+    at = rng.integers(len(music) - len(sound) + 1)
+    return put(music, sound, at, when=slice(None), decibels=rng.uniform(*how.loud), floor=FLOOR * music.std())
+
+
+def excerpt(sounds: Sounds, rng: np.random.Generator, *, snr: float | None, loud: float | None = None) -> Mix:
+    """115 frames of music with one word across the middle, or with none; ``loud``: and another sound, so loud."""
+    n = samples_of(FRAMES)
+    tracks = [take for takes in sounds.music.values() for take in takes]
+    track = tracks[rng.integers(len(tracks))]
+    music, floor = piece(track, n, rng).astype(np.float64), FLOOR * track.std()
+    speakers = list(sounds.voices.values())
+    word, heard = spoken(speakers[rng.integers(len(speakers))], rng.uniform(0.3, 0.7), rng)
+    at = n // 2 - rng.integers(len(word) // 4, 3 * len(word) // 4 + 1)  # its middle half is in the middle
+    if loud is not None:
+        clips = [take for takes in sounds.others.values() for take in takes]
+        before, after = at, n - at - len(word)  # it goes where there is more room
+        clip = clips[rng.integers(len(clips))]
+        other = soft(piece(clip, min(len(word), len(clip)), rng)[: max(before, after)])
+        where = at - len(other) if before > after else at + len(word)
+        music = music + put(music, other, where, when=slice(None), decibels=loud, floor=floor)
+    voice, when = np.zeros(n), np.zeros(n, bool)
+    if snr is not None:
+        voice = put(music, word, at, when=heard, decibels=snr, floor=floor)
+        when[at : at + len(word)] = heard
+    return Mix((music + voice).astype(np.float32), music.astype(np.float32), when)

@@ -1,0 +1,118 @@
+"""Networks whose wrong decisions are caused on purpose, with instances that they decide rightly.
+
+Each gives probabilities when asked, and has logits for those who take gradients. A folder of ``--data`` may be a
+pack (``pack.py``), which has fewer instances under the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cnn
+import lite0
+import photos
+import spoken
+import tags
+import trained
+import veridical as vd
+
+PICTURES = "cifar10/cifar10_5k.npz"
+MACHINES = (0, 1, 8, 9)  # classes of the pictures: airplane, automobile, ship and truck; the others are animals
+OF_PICTURES = cnn.Training(epochs=30, batch=64, doubt=0.04)
+ROWS, COLS = 4, 5  # parts of a picture
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where things lie, and on what networks run."""
+
+    data: Path
+    weights: Path  # where trained networks are kept
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, eq=False)
+class Standin:
+    """A network and instances that it decides."""
+
+    network: Any
+    represent: Any  # with the mean fill of the paper
+    X: Any  # (n, …) not seen in training, in an order of the seed
+    y: Any  # (n,) their right labels
+    accuracy: float  # on instances that it was not trained on
+
+
+def ordered(n: int, seed: int) -> Any:
+    """Another order of the test instances for each seed."""
+    return np.random.default_rng([7, seed]).permutation(n)
+
+
+def of_digits(run: Run, seed: int) -> Standin:
+    """Spoken digits under five against five and more."""
+    found = spoken.read(run.data)
+    module = spoken.network(run.weights, found, seed, run.device)
+    at = ordered(len(found.test), seed)
+    network = vd.Network(module, answers="sigmoid")
+    own = spoken.accuracy(module, found)
+    return Standin(network, vd.Tiles(), found.test[at], found.test_y[at], own)
+
+
+def of_pictures(run: Run, seed: int) -> Standin:
+    """Small photographs: animals against machines."""
+    found = photos.small(run.data, PICTURES, (4000, 1000))
+    train_y, test_y = (np.isin(y, MACHINES).astype(int) for y in (found.train_y, found.test_y))
+    module = cnn.built(2, found.train.shape[1], 3, seed=seed)
+    train = partial(
+        cnn.train, X=cnn.prepare(found.train), y=train_y, seed=seed, how=OF_PICTURES, augment=cnn.flipped
+    )
+    module = trained.kept(run.weights, f"machines-{len(found.train)}-{seed}", module, train, run.device)
+    own = cnn.accuracy(module, cnn.prepare(found.test), test_y)
+    at = ordered(len(found.test), seed)
+    network = vd.Network(module, prepare=partial(cnn.prepare, device=run.device), answers="softmax")
+    return Standin(network, cut(), found.test[at], test_y[at], own)
+
+
+def of_photos(run: Run, seed: int) -> Standin:
+    """Photographs and the pretrained EfficientNet-Lite0, of 1,000 classes."""
+    pictures, classes = photos.photos(run.data, lite0.SIDE)
+    module = lite0.network(run.data).to(run.device)
+    network = vd.Network(module, prepare=partial(lite0.prepare, device=run.device), answers="softmax")
+    at = ordered(len(pictures), seed)
+    own = float(np.mean(np.argmax(network(pictures), axis=1) == classes))
+    return Standin(network, cut(), pictures[at], classes[at], own)
+
+
+def of_tags(run: Run, seed: int) -> Standin:
+    """Music with a voice and without, and the pretrained tagger: "vocal" against "no vocals"."""
+    X, voiced = tags.excerpts(run.data)
+    network = vd.Network(tags.network(run.data, run.device), answers="softmax")
+    own = float(np.mean(np.argmax(network(X), axis=1) == voiced))
+    at = ordered(len(X), seed)
+    return Standin(network, vd.Tiles(), X[at], voiced[at].astype(int), own)
+
+
+def cut() -> Any:
+    """A picture as rectangles, the mean of the whole in place of one that is taken away."""
+    return vd.Grid(ROWS, COLS, fill=vd.WholeMean(), axes="HWC")
+
+
+STANDINS: dict[str, Callable[[Run, int], Standin]] = {
+    "digits": of_digits,
+    "pictures": of_pictures,
+    "photos": of_photos,
+    "tagger": of_tags,
+}
+CHECKS: dict[str, Callable[[Path | None], None]] = {  # what each wants of the folder of --data
+    "digits": spoken.check,
+    "pictures": partial(photos.check, files=[PICTURES]),
+    "photos": partial(photos.check, files=[photos.PHOTOS]),
+    "tagger": tags.check,
+}
+PRETRAINED = ("photos", "tagger")  # one network each, whatever the seed
+RECORDED = ()  # those whose instances are recordings

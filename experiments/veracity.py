@@ -1,0 +1,192 @@
+"""Is the cause of a wrong decision shown by an explanation? (Praher et al. 2021, and more kinds of causes)
+
+Networks are made to decide wrongly in ways that are known: by small changes, found with gradients or without, and
+by other content in some parts. Explanations see the network and the changed instance only. Cells hold what came of
+each instance, so that seeds can be pooled; the tests are those of ``vd.veracity``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import cells
+import cnn
+import kinds
+import standins
+import trained
+import veridical as vd
+from sets import NoDataError
+from standins import STANDINS, Run, Standin
+from veridical.attribute.given import checked_model
+from veridical.debug.veracity.plan import examination
+from veridical.debug.veracity.trials import Outcome, outcomes
+
+KEY = ("standin", "seed", "kind", "part", "size")
+FRESH = (3, 4, 5, 6, 7)  # seeds 0 to 2 are those that methods were developed with
+BITS = ("flip@1", "flip@3", "flip@5", "positive set", "as many by norm", "necessity@1", "necessity@3",
+        "necessity@5", "hit@1", "top 3")  # fmt: skip
+SHARES = ("overlap", "overlap@3", "overlap@5", "fidelity", "sureness", "margin", "clean control", "seed control")
+EXAMPLES = ("a shape in one part",)  # kinds of which the first instance is kept, to be drawn
+DIGITS = 3
+
+
+def instances(found: Standin, part: int, size: int) -> tuple[Any, Any]:
+    """A part of the instances that the network decides rightly, both labels in turn where there are two."""
+    told = np.asarray(vd.Decision()(found.network(found.X)))
+    right = np.flatnonzero(told == found.y)
+    if len(np.unique(found.y)) == 2:
+        by_label = [right[found.y[right] == label] for label in (0, 1)]
+        n = min(map(len, by_label))
+        right = np.stack([rows[:n] for rows in by_label], axis=1).ravel()
+    rows = right[part * size : (part + 1) * size]
+    if len(rows) < 2:
+        raise NoDataError(f"there are {len(right)} instances that are decided rightly: too few for part {part}")
+    return found.X[rows], found.y[rows]
+
+
+def measure(cell: cells.Cell, run: Run, only: Sequence[str] = ()) -> dict[str, Any]:
+    """What came of one kind of cause on some instances of one network."""
+    torch.set_num_threads(1)
+    found = STANDINS[cell["standin"]](run, cell["seed"])
+    X, y = instances(found, cell["part"], cell["size"])
+    sizes = kinds.SIZES[cell["standin"]]
+    asked = {name: each for name, each in kinds.methods(sizes).items() if not only or name in only}
+    seed = np.random.SeedSequence([cell["seed"], cell["part"]])
+    plan = examination(
+        (checked_model(found.network), found.represent, X),
+        asked,
+        {cell["kind"]: kinds.kind(cell["kind"], sizes)},
+        y=y,
+        seed=seed,
+    )
+    came = list(outcomes(plan))
+    good = [each for each in came if each.case is not None]
+    return {
+        "accuracy": found.accuracy,
+        "tried": len(came),
+        "caused": len(good),
+        "failed": dict(Counter(each.failed.split(",")[0][:80] for each in came if each.failed)),
+        "before": "".join(str(min(each.made.label, 1)) for each in good),
+        "confidence": [each.made.confidence for each in good],
+        "cause_calls": int(np.mean([each.made.n_calls for each in came])),
+        **({"rows": {row: told(good, plan.rows, row) for row in plan.rows}} if good else {}),
+        **({"example": example(good[0])} if good and not cell["part"] and cell["kind"] in EXAMPLES else {}),
+    }
+
+
+def told(good: Sequence[Outcome], rows: Sequence[str], row: str) -> dict[str, Any]:
+    """The numbers of one row: its curve as sums over instances, and every test one number an instance."""
+    at = list(rows).index(row)
+    found: dict[str, Any] = {"flips": np.nansum([each.flips[at] for each in good], axis=0).astype(int).tolist()}
+    for test in (*BITS, *SHARES):
+        values = [each.values.get((test, row), np.nan) for each in good]
+        if np.isfinite(values).any():
+            found[test] = bits(values) if test in BITS else shares(values)
+    calls = [each.explained[row].n_calls for each in good if row in each.explained]
+    whys = Counter(str(each.reasons[("flip@1", row)])[:120] for each in good if ("flip@1", row) in each.reasons)
+    return found | ({"calls": int(np.mean(calls))} if calls else {}) | ({"failed": dict(whys)} if whys else {})
+
+
+def bits(values: Iterable[float]) -> str:
+    """Yes, no and nothing, a letter an instance."""
+    return "".join("-" if np.isnan(value) else str(int(value)) for value in values)
+
+
+def shares(values: Iterable[float]) -> list[float | None]:
+    return [None if np.isnan(value) else round(float(value), DIGITS) for value in values]
+
+
+def example(outcome: Outcome) -> dict[str, Any]:
+    """One instance, its changed copy and what methods say of its parts, small enough to keep."""
+    made, case = outcome.made, outcome.case
+    both = np.stack([np.asarray(made.x, np.float64), np.asarray(made.changed, np.float64)])
+    low, high = both.min(), both.max()
+    levels = np.rint(99 * (both - low) / (high - low)).astype(int)
+    return {
+        "pictures": levels.tolist() if levels.ndim == 3 and levels.size < 20_000 else [],
+        "guilty": bits(case.guilty),
+        "before": made.label,
+        "after": made.wanted,
+        "confidence": made.confidence,
+        "weights": {name: shares(each.weights / np.abs(each.weights).max())
+                    for name, each in outcome.explained.items()},
+    }  # fmt: skip
+
+
+def plan(settings: argparse.Namespace) -> list[cells.Cell]:
+    """All cells: the first part of everything, then the second, and so on."""
+    return [
+        {"standin": standin, "seed": seed, "kind": kind, "part": part, "size": settings.size}
+        for part in range(settings.parts)
+        for standin in settings.standins
+        for seed in (settings.seeds if standin not in standins.PRETRAINED else settings.seeds[:1])
+        for kind in settings.kinds
+        if kind not in kinds.DOMAINS or standin in standins.RECORDED
+    ]
+
+
+def show(cell: cells.Cell) -> str:
+    if "rows" not in cell:
+        return f"none of {cell['tried']} caused: {cell['failed']}"
+    norm, lime = (cell["rows"].get(name, {}).get("flips") for name in ("norm", kinds.LIME))
+    return f"{cell['caused']} of {cell['tried']} caused; flips of norm {norm}, of LIME {lime}"
+
+
+def check(settings: argparse.Namespace) -> None:
+    """Say what is missing before any work."""
+    try:
+        for name in settings.standins:
+            standins.CHECKS[name](settings.data)
+    except NoDataError as error:
+        raise SystemExit(f"veracity: {error}") from None
+    trained.check_folder(settings.weights)
+    cnn.check_device(settings.device)
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder with audio/, cifar10/ and imagenet_samples/, or a pack")
+    parser.add_argument("--standins", nargs="+", choices=STANDINS, default=list(STANDINS))
+    parser.add_argument("--kinds", nargs="+", choices=kinds.KINDS, default=list(kinds.KINDS))
+    parser.add_argument("--methods", nargs="+", default=[], help="names of explainers; all by default")
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(FRESH), help="of networks and of instances")
+    parser.add_argument("--parts", type=int, default=4, help="cells of a kind")
+    parser.add_argument("--size", type=int, default=12, help="instances of a cell")
+    parser.add_argument("--weights", type=Path, default=trained.FOLDER, help="where trained networks are kept")
+    parser.add_argument("--train", action="store_true", help="train all networks, and nothing else")
+    parser.add_argument("--quick", action="store_true", help="one small cell of each kind")
+    return trained.run_by(parser, "veracity")
+
+
+def main(settings: argparse.Namespace) -> None:
+    if settings.quick:
+        settings.seeds, settings.parts, settings.size = settings.seeds[:1], 1, 4
+    check(settings)
+    run = Run(settings.data, settings.weights, settings.device)
+    pairs = dict.fromkeys((cell["standin"], cell["seed"]) for cell in plan(settings))
+    trained.ready([lambda pair=pair: STANDINS[pair[0]](run, pair[1]) for pair in pairs], settings.jobs)
+    if settings.train:
+        return
+    results = cells.Results(settings.out, "veracity", KEY)
+    results.commands = list(dict.fromkeys([*results.commands, cells.command(settings.data)]))
+    cells.work(
+        results,
+        plan(settings),
+        lambda cell: measure(cell, run, settings.methods),
+        resume=settings.resume,
+        jobs=settings.jobs,
+        limit=settings.limit,
+        show=show,
+    )
+    print(f"{results.path}: {len(results.cells)} cells. Tables: python experiments/report.py --only veracity")
+
+
+if __name__ == "__main__":
+    main(arguments().parse_args())

@@ -1,0 +1,134 @@
+"""Sensitivity: how much the output moves when a part is moved a little."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import stdtrit
+
+from veridical.attribute.ask import Model, stacked
+from veridical.attribute.question import EPSILON, Answer, Outputs, Question, judged
+from veridical.attribute.removal import removable
+from veridical.errors import InputError, check_positive, check_whole
+from veridical.masks import child_of
+from veridical.records import Bools, Explanation, Fit, Floats, Movable, Representation, Seed, Step
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """A part's weight is how far the output moves, root mean square, when that part alone is moved a little.
+
+    Each value of the part moves by ``step`` standard deviations of the instance, up or down at random, and the
+    opposite way; half the difference of the two answers is what counts, so that only slopes do. It is taken for
+    ``n_draws`` random directions, and the intervals are those of the draws. Whole numbers move by whole steps
+    within their range. A number of a table moves by standard deviations of the background, a category becomes
+    another one, words are misspelled, sounds that lie over each other become louder and softer. Only predict is
+    called, and a part that moves the output either way gets a positive weight.
+    """
+
+    step: float = 0.125
+    n_draws: int = 10
+
+    purpose: ClassVar[str] = "change"
+
+    def __post_init__(self) -> None:
+        check_positive("step", self.step)
+        check_whole("n_draws", self.n_draws, 2)
+
+    def __call__(
+        self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
+    ) -> tuple[Explanation, ...]:
+        """Explain one instance: one explanation a target, all from the same answers."""
+        parts = movable(representation, "Sensitivity")
+        moves = Moves.of(model, parts, self.step, self.n_draws, seed)
+        whole = np.ones((1, len(parts.names)), bool)
+        outputs = stacked([model(removable(parts, "Sensitivity").keeping(whole, seed)), moves.outputs])
+        note = f"weights are how far the output moves, root mean square, as {moves.says}"
+
+        def answer(asked: Outputs) -> Answer:
+            fit = _fit(moves.changes(asked.y), float(asked.y[0]))
+            found = judged(fit, asked, len(outputs), (note,))
+            return replace(found, evidence=replace(found.evidence, intervals=_intervals(fit)))
+
+        return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)
+
+
+def movable(representation: Representation, wanted_by: str) -> Movable:
+    """A Representation whose parts can be moved a little, or an error that says what it lacks."""
+    if not isinstance(representation, Movable):
+        raise InputError(
+            f"{wanted_by} moves parts a little, and {type(representation).__name__} does not say how: it needs "
+            "step(size, seed), as in veridical.records.Movable (vd.Occlusion takes parts away instead)"
+        )
+    return representation
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Answers to an instance each of whose parts was moved alone, some times."""
+
+    outputs: Floats  # (m · (d + those of both ways), k)
+    both: Bools  # (d,)
+    says: str
+
+    @classmethod
+    def of(cls, model: Model, parts: Movable, size: float, n_draws: int, seed: Seed) -> Moves:
+        """Ask about all parts, ``n_draws`` times unless nothing is drawn."""
+        alone, found, step = ~np.eye(len(parts.names), dtype=bool), list[Floats](), None
+        for i in range(n_draws):
+            step = parts.step(size, child_of(seed, 6, i))
+            found += _both_ways(model, step, alone, 1 + sum(map(len, found)))
+            if not step.drawn:
+                break
+        assert step is not None
+        return cls(stacked(found), step.both, step.says)
+
+    def changes(self, y: Floats) -> Floats:
+        """How far each part moves the output (m, d), of the answers after the instance's own."""
+        d, n_both = len(self.both), int(self.both.sum())
+        answers = y[1:].reshape(-1, d + n_both)
+        changes: Floats = answers[:, :d] - y[0]
+        changes[:, self.both] = (answers[:, :d][:, self.both] - answers[:, d:]) / 2
+        return changes
+
+
+def _both_ways(model: Model, step: Step, alone: Bools, first: int) -> list[Floats]:
+    """Answers to every part moved ahead, and to those with two ways moved back."""
+    ahead = model(step.ahead(alone), first=first)
+    return [ahead, model(step.back(alone[step.both]), first=first + len(alone))] if step.both.any() else [ahead]
+
+
+def _fit(changes: Floats, own: float) -> Fit:
+    """Root mean squares of the draws (m, d), and their error to first order.
+
+    A few draws that happen to be small vary little, too: no part's error is less than the mean one, relative to
+    its weight, unless its draws are all the same.
+    """
+    (m, d), squares = changes.shape, changes**2
+    weights = np.sqrt(squares.mean(axis=0))
+    shares = squares / np.maximum(weights**2, np.finfo(float).tiny)
+    spread = shares.var(axis=0, ddof=1) if m > 1 else np.zeros(d)
+    varies = spread > EPSILON
+    least = float(spread[varies].mean()) if varies.any() else 0.0
+    variance = np.where(varies, np.maximum(spread, least), 0.0) * weights**2 / (4 * m)
+    every = np.ones(d, bool)
+    return Fit(
+        weights=weights,
+        intercept=own - float(weights.sum()),
+        covariance=np.diag(variance),
+        local_prediction=own,
+        fidelity=float("nan"),
+        measured=every,
+        chosen=every,
+        degrees=max(m - 1.0, 1.0),
+    )
+
+
+def _intervals(fit: Fit) -> Floats:
+    """95 % intervals (d, 2) of sizes, by their logarithms, for they cannot be less than nothing."""
+    share = np.sqrt(np.diag(fit.covariance)) / np.maximum(fit.weights, 1e-100)
+    far = np.exp(stdtrit(fit.degrees, 0.975) * share)
+    return np.stack([fit.weights / far, fit.weights * far], axis=1)

@@ -1,0 +1,83 @@
+"""What a report on known causes comes to: one plain sentence a method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from veridical.debug.veracity.orders import NORM, RANDOM
+from veridical.debug.veracity.questions import named
+from veridical.evaluate.records import Report, listed
+
+FEWEST = 5  # decisions that the largest changes flip, below which a ratio to them says nothing
+USEFUL = 0.8  # AUROC from which on a signal tells right from wrong
+CLEAN = 0.9  # rank correlation from which on an explanation ignores the change
+
+
+def findings(report: Report, causes: Sequence[str]) -> Report:
+    """The report with one sentence a method."""
+    return replace(report, findings=tuple(_sentence(report, method, causes) for method in report.methods))
+
+
+def _sentence(report: Report, method: str, causes: Sequence[str]) -> str:
+    said = [_found(report, method, causes), _flipped(report, method, causes), _told(report, method, causes)]
+    said.append(_ignores(report, method, causes))
+    known = [each for each in said if each]
+    return f"{method}: {'; '.join(known)}." if known else f"{method}: nothing could be measured."
+
+
+def _mean(report: Report, test: str, cause: str, row: str) -> float:
+    """The mean of a test, nan where the report has none."""
+    name = named(test, cause)
+    found = [s.mean for s in report.scores if s.metric == name and s.method == row]
+    return float(found[0]) if found else float("nan")
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _found(report: Report, method: str, causes: Sequence[str]) -> str:
+    """How often the heaviest part is the guilty one, by kind of cause."""
+    hits = {cause: _mean(report, "hit@1", cause, method) for cause in causes}
+    known = {cause: hit for cause, hit in hits.items() if np.isfinite(hit)}
+    if not known:
+        return ""
+    chance = float(np.nanmean([_mean(report, "hit@1", cause, RANDOM) for cause in known]))
+    each = listed([f"{_share(hit)} of {cause}" for cause, hit in known.items()])
+    return f"the heaviest part is guilty in {each} (random parts: {_share(chance)})"
+
+
+def _flipped(report: Report, method: str, causes: Sequence[str]) -> str:
+    """Of what the largest changes flip, how much the heaviest parts flip, where a change may be anywhere."""
+    known = {}
+    for cause in causes:
+        norm = [s for s in report.scores if s.metric == named("flip@3", cause) and s.method == NORM]
+        anywhere = any(m.name == named("overlap@3", cause) for m in report.metrics)
+        if anywhere and norm and np.nansum(norm[0].values) >= FEWEST:
+            known[cause] = _mean(report, "ratio@3", cause, method)
+    each = [f"{_share(ratio)} for {cause}" for cause, ratio in known.items() if np.isfinite(ratio)]
+    if not each:
+        return ""
+    return f"of the decisions that the three largest changes flip, its three heaviest parts flip {listed(each)}"
+
+
+def _told(report: Report, method: str, causes: Sequence[str]) -> str:
+    """Whether fidelity tells right explanations from wrong ones."""
+    areas = [_mean(report, "fidelity AUROC", cause, method) for cause in causes]
+    known = [each for each in areas if np.isfinite(each)]
+    if not known:
+        return ""
+    mean = float(np.mean(known))
+    verb = "tells" if mean >= USEFUL else "does not tell"
+    return f"its fidelity {verb} right from wrong (AUROC {mean:.2f})"
+
+
+def _ignores(report: Report, method: str, causes: Sequence[str]) -> str:
+    alike = [_mean(report, "clean control", cause, method) for cause in causes]
+    known = [each for each in alike if np.isfinite(each)]
+    if known and float(np.mean(known)) >= CLEAN:
+        return f"it says nearly the same without the change (rank correlation {float(np.mean(known)):.2f})"
+    return ""

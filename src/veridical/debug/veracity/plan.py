@@ -1,0 +1,92 @@
+"""What a caller wants examined, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from veridical.attribute.ask import Model, n_rows
+from veridical.attribute.network import Network
+from veridical.debug.adversary import CAUSES
+from veridical.debug.adversary.records import Aim, Decision, Kind, aimed
+from veridical.debug.records import rows_at
+from veridical.debug.veracity.orders import NULLS, REFERENCES, RESIDUAL, Typical
+from veridical.debug.veracity.trials import Examination
+from veridical.errors import InputError, NotApplicable
+from veridical.evaluate.report import named
+from veridical.records import Bools, Method, Refillable, Representer, Seed
+
+EXAMPLE = "vd.NoisyParts()"
+TEXTS, TABLES = ("swapped_words",), ("edited_columns",)
+ARRAYS = ("noisy_parts", "drawn_shape", "swapped_parts")
+
+
+def examination(
+    asked: tuple[Model, Representer, Any],
+    methods: Mapping[str, Method],
+    causes: Any,
+    *,
+    y: Any = None,
+    decision: Decision | None = None,
+    wanted: Any = None,
+    seed: Seed,
+) -> Examination:
+    """All that is to be examined; instances that the model decides wrongly by itself are left out."""
+    model, represent, X = asked
+    aim = aimed(model, represent, X, decision=decision, wanted=wanted)
+    right = _right(aim, y)
+    if not right.any():
+        raise NotApplicable("the model decides every instance wrongly by itself: there is no decision to change")
+    if not right.all():
+        rows = np.flatnonzero(right)
+        own = (
+            wanted if wanted is None or isinstance(wanted, str) or np.ndim(wanted) == 0 else rows_at(wanted, rows)
+        )
+        aim = aimed(model, represent, rows_at(X, rows), decision=decision, wanted=own)
+    first = represent.each(aim.X).batch(0, 1)[0]
+    kinds = causes_of(causes, model, first)
+    taken = [name for name in methods if name in (*REFERENCES, *NULLS)]
+    if taken:
+        raise InputError(f"{taken[0]!r} is the name of a row of its own: give the method another")
+    nulls = NULLS if isinstance(first, Refillable) else tuple(name for name in NULLS if name != RESIDUAL)
+    return Examination(aim, methods, kinds, REFERENCES, nulls, seed, Typical.of(X), int((~right).sum()))
+
+
+def causes_of(causes: Any, model: Model, representation: Any) -> dict[str, Kind]:
+    """Kinds of causes by name; by default those that fit the instances and the model."""
+    if causes is None:
+        causes = [CAUSES[name]() for name in defaults(model, representation)]
+    found = named(causes, "kind of cause", EXAMPLE)
+    for name, kind in found.items():
+        if isinstance(kind, type) or not callable(kind):
+            raise InputError(f"causes wants settings, such as {EXAMPLE}; {name} is {kind!r}")
+    return found
+
+
+def defaults(model: Model, representation: Any) -> Sequence[str]:
+    """Names in CAUSES that fit: words are swapped, columns edited; arrays are attacked and edited."""
+    view = getattr(representation, "view", None)
+    if view is None and hasattr(representation, "row"):
+        return TABLES
+    if view is not None and view.kind == "text":
+        return TEXTS
+    return ("pgd" if isinstance(model.predict, Network) else "square", *ARRAYS)
+
+
+def _right(aim: Aim, y: Any) -> Bools:
+    """Where the model decides as it should; everywhere if nobody knows."""
+    n = len(aim)
+    if y is None:
+        return np.ones(n, bool)
+    if n_rows(y) != n:
+        raise InputError(f"y wants one right answer an instance: X has {n} of them, y {n_rows(y)}")
+    names = aim.model.names_of(aim.outputs.shape[1]) or tuple(range(max(aim.outputs.shape[1], 2)))
+    known = {str(name): at for at, name in enumerate(names)}
+    answers = [each.item() if isinstance(each, np.generic) else each for each in np.asarray(y).tolist()]
+    labels = [known.get(str(int(each) if isinstance(each, bool) else each)) for each in answers]
+    if None in labels:
+        wrong = answers[labels.index(None)]
+        raise InputError(f"y has {wrong!r}, which is no label of the model: it has {', '.join(known)}")
+    return np.asarray(np.array(labels) == aim.labels)

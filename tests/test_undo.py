@@ -1,0 +1,398 @@
+"""Parts put back to what the rest suggests: near fills, the method, and the purposes that choose it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import veridical as vd
+from contracts import check
+from veridical.attribute.purposes import PURPOSES
+from veridical.attribute.undo import combined
+from veridical.records import Refillable
+
+RNG = np.random.default_rng(0)
+LOUD = RNG.normal(size=(40, 60))
+PICTURE = RNG.integers(0, 256, (12, 15, 3), dtype=np.uint8)
+ODD = RNG.integers(0, 4, (12, 15))  # regions of no shape at all
+WAVE = np.sin(np.arange(600) / 9) + 0.1 * RNG.normal(size=600)
+TREND = RNG.normal(size=(60, 2)).cumsum(axis=0)
+TEXT = "a good film and a bad print"
+ALONE = ~np.eye(20, dtype=bool)
+
+
+def tile(i: int) -> tuple[slice, slice]:
+    """Where the tile i of a spectrogram of 40 bands and 60 frames is."""
+    return slice(10 * (i % 4), 10 * (i % 4) + 10), slice(12 * (i // 4), 12 * (i // 4) + 12)
+
+
+# Fills -----------------------------------------------------------------------------------------------------
+
+
+def slow_line(values: Any, labels: Any, at: int) -> float | None:
+    """A straight line through the run of one label, one value at a time."""
+    before = after = at
+    while before >= 0 and labels[before] == labels[at]:
+        before -= 1
+    while after < len(labels) and labels[after] == labels[at]:
+        after += 1
+    sides = [values[i] for i in (before, after) if 0 <= i < len(labels)]
+    if len(sides) < 2:
+        return sides[0] if sides else None
+    return sides[0] + (sides[1] - sides[0]) * (at - before) / (after - before)
+
+
+@pytest.mark.parametrize("shape", [(9,), (7, 8), (1, 6), (4, 3, 5)])
+@pytest.mark.parametrize("seed", range(3))
+def test_interpolation_is_the_mean_of_lines_along_each_axis(shape: tuple[int, ...], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values, labels = rng.normal(size=(*shape, 2)), rng.integers(0, 2, shape)
+    found = vd.Interpolate()(values, labels)
+    for place in np.ndindex(*shape):
+        for channel in range(2):
+            lines = []
+            for axis, at in enumerate(place):
+                along = tuple(slice(None) if i == axis else j for i, j in enumerate(place))
+                lines.append(slow_line(values[..., channel][along], labels[along], at))
+            known = [line for line in lines if line is not None]
+            wanted = np.mean(known) if known else values[..., channel].mean()
+            assert found[(*place, channel)] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_interpolation_continues_a_plane() -> None:
+    x = np.add.outer(np.arange(12.0), 3 * np.arange(15.0))
+    labels = np.zeros((12, 15), int)
+    labels[4:8, 5:10] = 1
+    made = vd.Interpolate()(x[..., None], labels)[..., 0]
+    np.testing.assert_allclose(made[labels == 1], x[labels == 1], atol=1e-12)
+
+
+def test_a_low_rank_copy_keeps_the_strongest_patterns() -> None:
+    strong = 5 * np.outer(np.sin(np.arange(40)), np.cos(np.arange(60))) + 2
+    noisy = strong + 0.1 * RNG.normal(size=(40, 60))
+    labels = np.zeros((40, 60), int)
+    np.testing.assert_allclose(vd.LowRank(2)(strong[..., None], labels)[..., 0], strong, atol=1e-9)
+    assert np.abs(vd.LowRank(1)(noisy[..., None], labels)[..., 0] - strong).mean() < 0.03
+    kept = np.linalg.matrix_rank(vd.LowRank()(noisy[..., None], labels)[..., 0] - noisy.mean())
+    assert 8 <= kept <= 12
+    np.testing.assert_allclose(vd.LowRank(99)(noisy[..., None], labels)[..., 0], noisy)
+
+
+def test_each_channel_and_frame_has_patterns_of_its_own() -> None:
+    video = RNG.normal(size=(3, 8, 9, 2))
+    made = vd.LowRank(2)(video, np.zeros((3, 8, 9), int))
+    for frame in range(3):
+        for channel in range(2):
+            alone = vd.LowRank(2)(video[frame, ..., channel, None], np.zeros((8, 9), int))
+            np.testing.assert_allclose(made[frame, ..., channel], alone[..., 0])
+
+
+def test_a_series_is_smoothed_by_the_patterns_of_its_windows() -> None:
+    t = np.arange(400)
+    clean = np.stack([np.sin(t / 5), 3 + np.cos(t / 11)], axis=1)
+    noisy = clean + 0.3 * RNG.normal(size=clean.shape)
+    made = vd.LowRank(3)(noisy, np.zeros(400, int))
+    assert np.std(made - clean) < 0.5 * np.std(noisy - clean)
+    np.testing.assert_allclose(vd.LowRank(64)(noisy, np.zeros(400, int)), noisy, atol=1e-9)
+    for n in (1, 2, 3):
+        assert vd.LowRank()(noisy[:n], np.zeros(n, int)).shape == (n, 2)
+
+
+@pytest.mark.parametrize("rank", [0, -1, 2.5, "8", True])
+def test_a_rank_is_a_whole_number(rank: Any) -> None:
+    check(lambda: vd.LowRank(rank), vd.InputError, "rank of LowRank")
+
+
+# Parts with another fill -----------------------------------------------------------------------------------
+
+FILLED: dict[str, tuple[Any, Any]] = {
+    "regions": (lambda fill: vd.Superpixels(segment=ODD, fill=fill), PICTURE),
+    "channels first": (lambda fill: vd.Grid(2, 3, fill=fill), np.moveaxis(PICTURE / 255, -1, 0)),
+    "volume": (lambda fill: vd.Grid(2, 2, fill=fill, axes="ZHW"), RNG.normal(size=(4, 6, 6)).astype(np.float32)),
+    "spectrogram": (lambda fill: vd.Tiles(fill=fill), LOUD),
+    "time first": (lambda fill: vd.Tiles(fill=fill, time_axis=-2), LOUD.T),
+    "front end": (lambda fill: vd.Tiles(5, 4, fill=fill, front=lambda wave: wave.reshape(20, 30)), WAVE),
+    "slices": (lambda fill: vd.Slices(6, fill=fill), (1000 * WAVE).astype(np.int16)),
+    "stereo": (lambda fill: vd.Slices(6, fill=fill), np.stack([WAVE, WAVE**2])),
+    "series": (lambda fill: vd.Windows(6, fill=fill), TREND[:, 0]),
+    "channels": (lambda fill: vd.Windows(6, fill=fill), TREND),
+    "channels by time": (lambda fill: vd.Windows(6, fill=fill, time_axis=1), TREND.T),
+}
+
+
+@pytest.mark.parametrize("name", FILLED)
+@pytest.mark.parametrize("fill", [vd.Interpolate(), vd.LowRank(), vd.Blur(2.0), vd.WholeMean()], ids=repr)
+def test_parts_with_another_fill_are_those_of_a_representer_with_it(name: str, fill: Any) -> None:
+    represent, x = FILLED[name]
+    before = represent(vd.Constant(7))(x)
+    assert isinstance(before, Refillable)
+    again, wanted = before.refilled(fill), represent(fill)(x)
+    masks = RNG.random((12, len(before.names))) < 0.5
+    for one, other in ((again, wanted), (again.refilled(vd.Constant(7)), before)):
+        np.testing.assert_array_equal(*(np.asarray(parts.compose(masks)) for parts in (one, other)))
+    assert (again.names, again.view) == (before.names, before.view)
+
+
+@pytest.mark.parametrize("name", [name for name in FILLED if name != "front end"])
+def test_parts_of_another_instance_stand_in(name: str) -> None:
+    """Where no part is kept it is the other instance, bit for bit; where all are, it is this one."""
+    represent, x = FILLED[name]
+    other = x[::-1].copy()
+    parts = represent(vd.Constant(0))(x).refilled(other)
+    d = len(parts.names)
+    np.testing.assert_array_equal(parts.compose(np.zeros((1, d), bool))[0], other)
+    np.testing.assert_array_equal(parts.compose(np.ones((1, d), bool))[0], x)
+    check(lambda: parts.refilled(other[:-1]), vd.InputError, "shape")
+
+
+def test_tensors_stay_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    parts = vd.Grid(2, 3)(torch.tensor(PICTURE)).refilled(vd.Interpolate())
+    wanted = vd.Grid(2, 3, fill=vd.Interpolate())(PICTURE)
+    masks = RNG.random((5, 6)) < 0.5
+    np.testing.assert_array_equal(parts.compose(masks).numpy(), wanted.compose(masks))
+
+
+@pytest.mark.parametrize(
+    ("represent", "x"),
+    [
+        (vd.Words(), TEXT),
+        (vd.Rows(TREND), TREND[0]),
+        (vd.Windows(4, cut=vd.Bands()), TREND[:, 0]),
+        (vd.Tiles(2, 2, rate=100), WAVE),
+    ],
+    ids=["text", "row", "bands", "filtered"],
+)
+def test_what_is_not_filled_cannot_be_filled_otherwise(represent: Any, x: Any) -> None:
+    assert not isinstance(represent(x), Refillable)
+
+
+# The method ------------------------------------------------------------------------------------------------
+
+
+def linear(u: Any) -> Any:
+    return lambda X: 1 + (X * u).sum(axis=(1, 2))
+
+
+@pytest.mark.parametrize("fill", [vd.Interpolate(), vd.LowRank(6), vd.Blur(2.0)], ids=repr)
+def test_a_linear_model_loses_what_the_fill_leaves(fill: Any) -> None:
+    """Tile s has the weight Σ u (x - fill), exactly, after one call a part."""
+    u = RNG.normal(size=LOUD.shape)
+    why = vd.explain(linear(u), vd.Tiles(), LOUD, method=vd.Undo((fill,)))
+    parts = vd.Tiles()(LOUD)
+    gains = u * (LOUD - fill(LOUD[..., None], parts.paint(np.arange(20.0)).astype(int))[..., 0])
+    np.testing.assert_allclose(why.weights, parts.gather(gains), atol=1e-9)
+    np.testing.assert_array_equal(why.intervals, np.stack([why.weights] * 2, axis=1))
+    assert why.n_calls == 21
+    assert why.verdict.passed
+    assert not why.notes
+    assert why.prediction == why.local_prediction == pytest.approx(why.intercept + why.weights.sum())
+
+
+def flat_near(x: Any) -> Any:
+    """Sure of itself as long as tile 9 is about as it is, and moved by the fine detail of tile 6."""
+    mean, fine = x[tile(9)].mean(), LOUD[tile(6)] - vd.Blur(1.0)(LOUD[..., None], ODD)[..., 0][tile(6)]
+
+    def model(X: Any) -> Any:
+        steady = np.abs(X[(slice(None), *tile(9))].mean(axis=(1, 2)) - mean) < 1.0
+        return steady + 0.02 * np.tanh((X[(slice(None), *tile(6))] * fine).sum(axis=(1, 2)) / 10)
+
+    return model
+
+
+def test_e6_a_near_fill_finds_what_a_mean_cannot() -> None:
+    """The model is constant around the values of one tile, and another at their mean."""
+    x = LOUD.copy()
+    x[tile(9)] += 3
+    model, names = flat_near(x), vd.Tiles()(x).names
+    assert vd.explain(model, vd.Tiles(), x, method=vd.Lime(n_samples=256)).top(1)[0][0] == names[9]
+    near = vd.explain(model, vd.Tiles(), x, purpose="change")
+    assert near.top(1)[0][0] == names[6]
+    assert dict(zip(names, near.weights, strict=True))[names[9]] == 0
+
+
+def test_each_cause_is_found_by_the_fill_that_undoes_it() -> None:
+    """A ridge is undone by its surroundings, noise by the rest of the patterns; both stand out together."""
+    smooth = np.add.outer(np.sin(np.arange(40) / 9), np.cos(np.arange(60) / 13))
+    ridge, noise = np.zeros_like(smooth), np.zeros_like(smooth)
+    ridge[tile(13)] = 2.0
+    noise[tile(2)] = 0.2 * RNG.choice([-1.0, 1.0], (10, 12))
+    x, names = smooth + ridge + noise, vd.Tiles()(smooth).names
+
+    def model(X: Any) -> Any:
+        return (X * ridge).sum(axis=(1, 2)) / 50 + (X * noise).sum(axis=(1, 2))
+
+    why = vd.explain(model, vd.Tiles(), x, purpose="either")
+    assert {name for name, _ in why.top(2)} == {names[13], names[2]}
+    (note,) = why.notes
+    assert f"Interpolate for {names[13]}" in note
+    assert f"LowRank for {names[2]}" in note
+
+
+def test_falls_are_combined_on_the_scale_of_the_first_fill() -> None:
+    falls = RNG.normal(size=(2, 7))
+    np.testing.assert_array_equal(combined(falls[:1])[0], falls[0])
+    weights, spoke = combined(falls)
+    scores = (falls - np.median(falls, axis=1, keepdims=True)) / falls.std(axis=1, keepdims=True)
+    np.testing.assert_array_equal(np.argsort(weights), np.argsort(scores.max(axis=0)))
+    np.testing.assert_array_equal(spoke, scores.argmax(axis=0))
+    np.testing.assert_allclose(weights[spoke == 0], falls[0][spoke == 0])
+    np.testing.assert_allclose(combined(falls * [[3.0], [0.01]])[0], 3 * weights)
+    np.testing.assert_allclose(combined(np.stack([falls[0], falls[0]]))[0], falls[0])
+
+
+def test_a_fill_that_changes_nothing_does_not_speak() -> None:
+    falls = np.stack([np.zeros(5), np.array([0.0, 1.0, 3.0, 0.0, -1.0])])
+    weights, spoke = combined(falls)
+    np.testing.assert_allclose(weights, falls[1])
+    assert (spoke == 1).all()
+    np.testing.assert_array_equal(combined(np.zeros((2, 5)))[0], 0)
+
+
+def test_steps_weigh_the_effects() -> None:
+    """A part whose undoing counts twice as much, but which hardly moves the output, comes second."""
+    method = vd.Undo((vd.Constant(0),), vd.Sensitivity())
+
+    def model(X: Any) -> Any:
+        a, b = (X[(slice(None), *tile(i))].mean(axis=(1, 2)) for i in (0, 1))
+        return 2.0 * (a > 0.5) + np.tanh(b)
+
+    x = LOUD.copy()
+    x[tile(0)] += 3
+    x[tile(1)] += 1
+    why, names = vd.explain(model, vd.Tiles(), x, method=method), vd.Tiles()(x).names
+    assert why.top(5)[0][0] == names[1]
+    assert vd.explain(model, vd.Tiles(), x, method=vd.Undo((vd.Constant(0),))).top(1)[0][0] == names[0]
+    at = names.index(names[1])
+    assert why.intervals[at, 0] < why.weights[at] < why.intervals[at, 1]
+
+
+def test_a_constant_model_is_no_evidence() -> None:
+    for purpose in PURPOSES:
+        why = vd.explain(lambda X: np.full(len(X), 0.7), vd.Tiles(), LOUD, purpose=purpose)
+        assert not why.weights.any()
+        assert "No evidence" in str(why.verdict)
+
+
+def test_targets_share_their_calls() -> None:
+    u = RNG.normal(size=LOUD.shape)
+
+    def both(X: Any) -> Any:
+        score = linear(u)(X) / 100
+        return np.stack([-score, score], axis=1)
+
+    for purpose in PURPOSES:
+        one, other = vd.explain(both, vd.Tiles(), LOUD, purpose=purpose, target=[0, 1])
+        assert one.n_calls == other.n_calls
+        if purpose != "either":  # where the largest speaks, that against the other class need not
+            np.testing.assert_allclose(one.weights, -other.weights, atol=1e-12)
+        alone = vd.explain(both, vd.Tiles(), LOUD, purpose=purpose, target=1)
+        np.testing.assert_array_equal(alone.weights, other.weights)
+
+
+@pytest.mark.parametrize("fills", [(), [vd.Interpolate()], vd.Interpolate(), None])
+def test_fills_are_a_tuple(fills: Any) -> None:
+    check(lambda: vd.Undo(fills), vd.InputError, "fills", "tuple", "vd.Interpolate()")
+
+
+def test_bad_fills_are_told() -> None:
+    check(lambda: vd.explain(linear(LOUD), vd.Tiles(), LOUD, method=vd.Undo(("mean",))), vd.InputError, "fill")
+    check(lambda: vd.Undo(n_draws=1), vd.InputError, "n_draws", "2")
+
+
+# Purposes --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_a_purpose_chooses_the_method_and_the_explanation_says_so(purpose: str, tmp_path: Path) -> None:
+    model = linear(LOUD)
+    why = vd.explain(model, vd.Tiles(), LOUD, purpose=purpose)
+    assert why.purpose == purpose
+    assert why.n_calls <= 600
+    words = f"asked: {PURPOSES[purpose].question}"
+    assert words in repr(why)
+    assert words in why._repr_html_()
+    assert vd.explain_many(model, vd.Tiles(), [LOUD], purpose=purpose)[0].purpose == purpose
+    again = vd.rerun(model, vd.Tiles(), LOUD, why.recipe)
+    np.testing.assert_array_equal(again.weights, why.weights)
+    for suffix in ("json", "parquet"):
+        why.save(tmp_path / f"why.{suffix}")
+        assert vd.load(tmp_path / f"why.{suffix}").purpose == purpose
+
+
+def test_a_figure_says_what_was_asked() -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    ax = vd.explain(linear(LOUD), vd.Tiles(), LOUD, purpose="change").plot()
+    assert "Asked: where a small change would act" in " ".join(ax.texts[0].get_text().split())
+
+
+def test_methods_say_what_they_ask() -> None:
+    for method in (vd.Lime(), vd.KernelShap(), vd.Occlusion(), vd.Undo((vd.Interpolate(),))):
+        assert vd.explain(linear(LOUD), vd.Tiles(), LOUD, method=method).purpose == "content"
+    asked = {"change": (vd.Gradient(), vd.SmoothGrad(), vd.VarGrad(), vd.Sensitivity(), vd.Undo((vd.LowRank(),)))}
+    asked["either"] = (vd.Undo(),)
+    for purpose, methods in asked.items():
+        assert {method.purpose for method in methods} == {purpose}
+
+
+def test_a_file_from_before_there_were_purposes_asked_for_content(tmp_path: Path) -> None:
+    path = tmp_path / "why.json"
+    vd.explain(linear(LOUD), vd.Tiles(), LOUD, purpose="change").save(path)
+    document = json.loads(path.read_text())
+    (body,) = document["items"]
+    del body["purpose"]
+    path.write_text(json.dumps({**document, "schema": 3}))
+    assert vd.load(path).purpose == "content"
+
+
+def test_bad_purposes() -> None:
+    for purpose in ("contents", "", 1, vd.Undo()):
+        check(
+            lambda purpose=purpose: vd.explain(linear(LOUD), vd.Tiles(), LOUD, purpose=purpose),
+            vd.InputError,
+            '"content"',
+            '"change"',
+            '"either"',
+            repr(purpose),
+        )
+    for explain, x in ((vd.explain, LOUD), (vd.explain_many, [LOUD])):
+        check(
+            lambda explain=explain, x=x: explain(
+                linear(LOUD), vd.Tiles(), x, purpose="change", method=vd.Lime(n_samples=64)
+            ),
+            vd.InputError,
+            "purpose",
+            "method",
+            "leave",
+        )
+
+
+def good(texts: Any) -> Any:
+    return np.array([text.count("good") for text in texts], dtype=float)
+
+
+def test_texts_have_their_words_taken_away() -> None:
+    for purpose in ("content", "either"):
+        why = vd.explain(good, vd.Words(), TEXT, purpose=purpose)
+        assert why.top(2) == [("good", 1.0)]
+        assert why.purpose == "content"
+        assert any("taken away" in note for note in why.notes)
+    assert vd.explain(good, vd.Words(), TEXT, purpose="change").purpose == "change"
+
+
+def test_rows_have_their_columns_drawn() -> None:
+    X = RNG.normal(size=(200, 20))
+
+    def model(rows: Any) -> Any:
+        return 2 * rows[:, 3] + rows[:, 4] ** 2
+
+    for purpose in PURPOSES:
+        why = vd.explain(model, vd.Rows(X), X[0], purpose=purpose)
+        assert why.purpose == ("change" if purpose == "change" else "content")
+        assert why.n_calls <= 600
+        assert {why.parts[j].column for j in np.flatnonzero(why.weights)} == {"x3", "x4"}
+        assert (np.ptp(why.intervals, axis=1) > 0).sum() <= 2
