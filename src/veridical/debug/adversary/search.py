@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from veridical.debug.adversary.contents import within
-from veridical.debug.adversary.descent import SPREAD, TRIES, places_of
+from veridical.debug.adversary.descent import SPREAD, TRIES, enough, places_of
 from veridical.debug.adversary.domains import by_shape
 from veridical.debug.adversary.records import Aim, Cause, Found
 from veridical.errors import InputError, check_number, check_positive, check_whole
@@ -66,8 +66,8 @@ class Climb:
 
     def going(self, among: Ints, confidence: float | None) -> Ints:
         """Those of some instances that are not yet decided as wanted, as surely as asked for."""
-        enough = self.flips[among] & (self.support[among] >= (confidence or 0.0))
-        return among[~enough]
+        done = self.flips[among] & (self.support[among] >= enough(confidence))
+        return among[~done]
 
     def signs(self, i: int) -> Floats:
         """Random signs over instance i, the same throughout blocks of 1, 2, 4 or 8 places a side."""
@@ -151,19 +151,20 @@ class ByAsking(ABC):
         climb.inside = np.zeros(climb.x.shape)
         for _ in range(TRIES):  # a few steps within each choice of parts
             todo = climb.going(todo, self.confidence)
-            before = climb.support.copy()
+            before = climb.best.copy()
             masks = {int(i): self._mask(climb, int(i), len(own[int(i)].names)) for i in todo}
             for i, mask in masks.items():
                 climb.inside[i] = places_of(own[i], mask, climb.x.shape[1:])
             climb.again(todo)
             self._climb(climb, todo, eps, max(self.n_steps // TRIES, 1))
             for i, mask in masks.items():
-                chosen[i] = mask if chosen[i] is None or climb.support[i] > before[i] else chosen[i]
+                if chosen[i] is None or (climb.best[i] != before[i]).any():
+                    chosen[i] = mask
         todo = climb.going(todo, self.confidence)
         for i in todo.tolist():  # and all within the best of them
-            mask = chosen[i]
-            assert mask is not None
-            climb.inside[i] = places_of(own[i], mask, climb.x.shape[1:])
+            best = chosen[i]
+            assert best is not None
+            climb.inside[i] = places_of(own[i], best, climb.x.shape[1:])
         climb.further(todo)
         self._climb(climb, todo, eps, self.n_steps)
         return climb.found(chosen)
