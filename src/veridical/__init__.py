@@ -21,6 +21,10 @@ from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.attribute.undo import Undo
 from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
+from veridical.debug.adversary.domains import Spectrum, Waveform
+from veridical.debug.adversary.gradient import CarliniWagner, Pgd
+from veridical.debug.adversary.records import Cause
+from veridical.debug.adversary.search import Spsa, Square
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
@@ -59,6 +63,8 @@ __all__ = [
     "Background",
     "Bands",
     "Blur",
+    "CarliniWagner",
+    "Cause",
     "ChangePoints",
     "ClusterThenExplain",
     "Column",
@@ -123,6 +129,7 @@ __all__ = [
     "Patch",
     "PatternAttribution",
     "PatternNet",
+    "Pgd",
     "Pick",
     "PickLime",
     "Quantiles",
@@ -140,7 +147,10 @@ __all__ = [
     "Slices",
     "SmoothGrad",
     "SmoothGradSquared",
+    "Spectrum",
+    "Spsa",
     "Spurious",
+    "Square",
     "Stems",
     "Subject",
     "Superpixels",
@@ -154,6 +164,7 @@ __all__ = [
     "VarGrad",
     "Verdict",
     "VeridicalError",
+    "Waveform",
     "WholeMean",
     "Windows",
     "Word",
