@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import voices
 from torch import nn
 
 import cnn
@@ -23,7 +24,6 @@ import photos
 import spoken
 import tags
 import trained
-import voices
 import veridical as vd
 
 PICTURES = "cifar10/cifar10_5k.npz"

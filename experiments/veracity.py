@@ -168,11 +168,30 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--size", type=int, default=12, help="instances of a cell")
     parser.add_argument("--weights", type=Path, default=trained.FOLDER, help="where trained networks are kept")
     parser.add_argument("--train", action="store_true", help="train all networks, and nothing else")
+    parser.add_argument(
+        "--join", nargs="+", type=Path, help="put the cells of these files into --out, that is all"
+    )
     parser.add_argument("--quick", action="store_true", help="one small cell of each kind")
     return trained.run_by(parser, "veracity")
 
 
+def join(paths: Sequence[Path], out: Path) -> None:
+    """The cells of several files in one, those without an error first."""
+    results = cells.Results(out, "veracity", KEY)
+    for path in paths:
+        other = cells.Results(path, "veracity", KEY)
+        results.commands = list(dict.fromkeys([*results.commands, *other.commands]))
+        for cell in other.cells.values():
+            if not results.has(cell):
+                results.cells[results.key_of(cell)] = cell
+    for cell in list(results.cells.values())[:1]:
+        results.put(cell)
+
+
 def main(settings: argparse.Namespace) -> None:
+    if settings.join:
+        join(settings.join, settings.out)
+        return
     if settings.quick:
         settings.seeds, settings.parts, settings.size = settings.seeds[:1], 1, 4
     check(settings)
