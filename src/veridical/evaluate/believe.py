@@ -147,7 +147,7 @@ def _checked(
             f"the explanation is of an output of {explanation.prediction:.4g}, and the model says {own:.4g} of "
             "this instance: give the model, the instance and the target that it was made with"
         )
-    return _effects(representation, explanation, seed), asked
+    return effects_of(representation, explanation, seed), asked
 
 
 def _target(explanation: Explanation, target: Any) -> Any:
@@ -160,7 +160,7 @@ def _target(explanation: Explanation, target: Any) -> Any:
     )
 
 
-def _effects(representation: Representation, explanation: Explanation, seed: Seed) -> Floats:
+def effects_of(representation: Representation, explanation: Explanation, seed: Seed) -> Floats:
     """What each part adds to the output here, as the explanation says; a slope counts by how far its number is."""
     numbers = slopes_of(explanation.parts)
     if not numbers.any():
