@@ -58,7 +58,7 @@ def measure(cell: cells.Cell, run: Run, only: Sequence[str] = ()) -> dict[str, A
     X, y = instances(found, cell["part"], cell["size"])
     sizes = kinds.SIZES[cell["standin"]]
     asked = {name: each for name, each in kinds.methods(sizes).items() if not only or name in only}
-    seed = np.random.SeedSequence([cell["seed"], cell["part"]])
+    seed = np.random.SeedSequence(cell["seed"], spawn_key=(cell["part"],))
     plan = examination(
         (checked_model(found.network), found.represent, X),
         asked,

@@ -34,7 +34,9 @@ class Songs:
     @classmethod
     def of(cls, mixes: Sequence[Mix], device: str = "cpu") -> Songs:
         """Songs of one length, by half precision."""
-        spectra = [magnitudes(torch.from_numpy(m.samples)[None].to(device), MEL)[0].half() for m in mixes]
+        spectra = [
+            magnitudes(torch.from_numpy(m.samples)[None].to(device), MEL.n_fft, MEL.hop)[0].half() for m in mixes
+        ]
         truth = torch.from_numpy(np.array([m.frames for m in mixes])).float()
         return cls(torch.stack(spectra), truth.to(device))
 

@@ -22,6 +22,9 @@ from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.attribute.undo import Undo
 from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
+from veridical.debug.adversary.domains import Spectrum, Waveform
+from veridical.debug.adversary.gradient import CarliniWagner, Pgd
+from veridical.debug.adversary.records import Cause
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
@@ -60,6 +63,8 @@ __all__ = [
     "Background",
     "Bands",
     "Blur",
+    "CarliniWagner",
+    "Cause",
     "ChangePoints",
     "ClusterThenExplain",
     "Column",
@@ -125,6 +130,7 @@ __all__ = [
     "Patch",
     "PatternAttribution",
     "PatternNet",
+    "Pgd",
     "Pick",
     "PickLime",
     "Quantiles",
@@ -142,6 +148,7 @@ __all__ = [
     "Slices",
     "SmoothGrad",
     "SmoothGradSquared",
+    "Spectrum",
     "Spurious",
     "Stems",
     "Subject",
@@ -156,6 +163,7 @@ __all__ = [
     "VarGrad",
     "Verdict",
     "VeridicalError",
+    "Waveform",
     "WholeMean",
     "Windows",
     "Word",

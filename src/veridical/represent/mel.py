@@ -1,4 +1,4 @@
-"""The mel front end: recordings as log-mel spectrograms, by librosa."""
+"""The mel front end: recordings as log-mel spectrograms, in NumPy and, with gradients, in torch."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.fft import rfft
 
 from veridical.errors import InputError, check_positive, check_whole, require
 from veridical.records import Floats
 
+AT_ONCE = 4096  # frames that are transformed at once
+
 
 @dataclass(frozen=True)
 class Mel:
-    """A front end that turns recordings into log-mel spectrograms (bands, frames), by librosa.
+    """A front end that turns recordings into log-mel spectrograms (bands, frames).
 
-    Magnitudes, the logarithm of at least ``floor``. The defaults are those of SLIME's veracity study.
+    Magnitudes, the logarithm of at least ``floor``. The defaults are those of SLIME's veracity study. It is the
+    spectrogram that librosa makes; ``tensor`` does the same in torch, so that it can be differentiated.
     """
 
     rate: float = 22050
@@ -48,9 +53,34 @@ class Mel:
             raise InputError(
                 f"the recording is too short: it has {len(samples)} samples, one frame has n_fft = {self.n_fft}"
             )
-        feature = require("librosa", extra="audio").feature
-        mel = feature.melspectrogram(y=np.asarray(samples, np.float32), power=1.0, htk=True, **self._settings())
+        edge = np.zeros(self.n_fft // 2)
+        padded = np.concatenate([edge, np.asarray(samples, dtype=np.float64), edge])
+        frames, bank = sliding_window_view(padded, self.n_fft)[:: self.hop], self.bank
+        pieces = np.array_split(frames, range(AT_ONCE, len(frames), AT_ONCE))
+        mel = np.concatenate([np.abs(rfft(piece * self._window)) @ bank.T for piece in pieces]).T
         return np.asarray(np.log(np.maximum(mel, self.floor)), dtype=np.float32)
+
+    def tensor(self, samples: Any) -> Any:
+        """The spectrograms (n, bands, frames) of a tensor of recordings (n, samples), differentiable."""
+        return self.levels(self.spectra(samples).abs())
+
+    def spectra(self, samples: Any) -> Any:
+        """The complex spectra (n, bins, frames) of a tensor of recordings (n, samples)."""
+        torch = require("torch", extra="torch")
+        window = samples.new_tensor(self._window)
+        return torch.stft(
+            samples, self.n_fft, self.hop, window=window, pad_mode="constant", center=True, return_complex=True
+        )
+
+    def levels(self, magnitudes: Any) -> Any:
+        """The spectrograms (n, bands, frames) that magnitudes (n, bins, frames) make, as tensors."""
+        return (magnitudes.new_tensor(self.bank) @ magnitudes).clamp(min=self.floor).log()
+
+    def sound(self, spectra: Any, n: int) -> Any:
+        """The recordings (m, n) that have about these complex spectra (m, bins, frames), as tensors."""
+        torch = require("torch", extra="torch")
+        window = spectra.real.new_tensor(self._window)
+        return torch.istft(spectra, self.n_fft, self.hop, window=window, length=n)
 
     def invert(self, spectrogram: Any) -> Floats:
         """A recording with about this spectrogram (Griffin-Lim)."""
@@ -71,8 +101,24 @@ class Mel:
     @property
     def hertz(self) -> Floats:
         """Where bands begin, and where the last one ends (n_mels + 1,)."""
+        return self._even(self.n_mels + 1)
+
+    @property
+    def bank(self) -> Floats:
+        """The share of each magnitude in each band (n_mels, bins): triangles between neighbors of neighbors."""
+        corners = self._even(self.n_mels + 2)[:, None]
+        hertz, wide = np.fft.rfftfreq(self.n_fft, 1 / self.rate), np.diff(corners, axis=0)
+        rising, falling = (hertz - corners[:-2]) / wide[:-1], (corners[2:] - hertz) / wide[1:]
+        return np.clip(np.minimum(rising, falling), 0, None) * 2 / (corners[2:] - corners[:-2])
+
+    def _even(self, n: int) -> Floats:
+        """Frequencies (n,) at even distances on the mel scale, from the least to the largest."""
         top = self.rate / 2 if self.fmax is None else self.fmax
-        return 700 * np.expm1(np.linspace(np.log1p(self.fmin / 700), np.log1p(top / 700), self.n_mels + 1))
+        return 700 * np.expm1(np.linspace(np.log1p(self.fmin / 700), np.log1p(top / 700), n))
+
+    @property
+    def _window(self) -> Floats:
+        return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(self.n_fft) / self.n_fft)
 
     def _settings(self) -> dict[str, Any]:
         shape = {"n_fft": self.n_fft, "hop_length": self.hop}

@@ -20,6 +20,7 @@ AT_ONCE = 2**17  # numbers of instances that are changed at once, about: what fi
 SPREAD = 0.2  # share of the data's standard deviation that a change may have, unless the caller says
 TRIES = 10  # choices of parts, where the change is confined to some
 SLACK = 1e-3  # by which a search goes beyond the confidence that is asked for, lest rounding takes it back
+SHORTER = 0.99  # how much shorter a change must be, to be much better
 FLAT = "the loss has no slope at the instance"
 
 Move = Callable[[Any, Any, Any], Any]  # the change (m, …), the slope of the loss, and which rows, to a new change
@@ -38,6 +39,11 @@ class Settings(Protocol):
     def domain(self) -> Domain | None: ...
     @property
     def bounds(self) -> tuple[float, float] | None: ...
+
+    @property
+    def patience(self) -> int:
+        """Steps without a shorter change after which one that suffices is taken."""
+        ...
 
     def size(self, ground: Ground) -> float:
         """How far a change may go."""
@@ -96,7 +102,7 @@ class Search:
     def best(self, seed: Seed) -> dict[int, Found]:
         """The best that was found for each instance, with the parts that it is confined to."""
         m, k = len(self.rows), self.kind.parts
-        state = Best(self.ground.start[self.some])
+        state = Best(self.ground.start[self.some], self.kind.confidence)
         todo = np.flatnonzero(self.aim.labels[self.rows] != self.aim.wanted[self.rows])
         if k is None:
             self._descend(state, todo, None)
@@ -130,7 +136,8 @@ class Search:
             state.keep(todo[active], moved, height.labels == wanted[active], height.support)
             if not step:
                 state.flat[todo] = (height.slope == 0).flatten(1).all(dim=1).cpu().numpy()
-            going = np.flatnonzero(~state.settle(todo[active], self.kind.confidence))
+            done = state.reached[todo[active]] & (state.idle[todo[active]] >= self.kind.patience)
+            going = np.flatnonzero(~done)
             if not len(going) or step == self.kind.n_steps:
                 return
             slope = height.slope[going] if mask is None else height.slope[going] * mask[active[going]]
@@ -167,33 +174,40 @@ class Search:
 
 
 class Best:
-    """The best change of each instance so far: one that is decided as wanted, and most surely."""
+    """The best change of each instance so far.
 
-    def __init__(self, start: Any) -> None:
+    The surest, until one is decided as wanted as surely as is asked for; from there on, the shortest such.
+    """
+
+    def __init__(self, start: Any, confidence: float | None) -> None:
         m = len(start)
         self.start = start
+        self.least = None if confidence is None else confidence + min(SLACK, abs(1 - confidence) / 2)
         self.delta = start.new_zeros(start.shape)
-        self.key = np.full(m, -np.inf)
-        self.flips = np.zeros(m, bool)
-        self.reached = np.zeros(m, bool)
+        self.level = np.full(m, -1)  # 0: not as wanted, 1: as wanted, 2: and sure enough
+        self.merit = np.full(m, -np.inf)  # of two on one level the better has more
+        self.idle = np.zeros(m, np.int64)  # steps since it got much better
         self.flat = np.zeros(m, bool)
         self.n_calls = np.zeros(m, np.int64)
         self.attempt, self.at = 0, np.zeros(m, np.int64)  # this one, and the one at which the best was found
 
     def keep(self, rows: Ints, delta: Any, flips: Bools, support: Floats) -> None:
         """Note what was found for some rows."""
-        self.n_calls[rows] += 1
-        better = (flips & ~self.flips[rows]) | ((flips == self.flips[rows]) & (support > self.key[rows]))
+        level = flips * (1 + (np.ones_like(flips) if self.least is None else support >= self.least))
+        merit = np.where(level == 2, -delta.flatten(1).norm(dim=1).cpu().double().numpy(), support)
+        rises, equal = level > self.level[rows], level == self.level[rows]
+        better = rises | (equal & (merit > self.merit[rows]))
+        much = rises | (equal & (merit > SHORTER * self.merit[rows]))
         at = np.flatnonzero(better)
-        self.key[rows[at]], self.flips[rows[at]] = support[at], flips[at]
-        self.at[rows[at]] = self.attempt
+        self.level[rows[at]], self.merit[rows[at]], self.at[rows[at]] = level[at], merit[at], self.attempt
         self.delta[self.start.new_tensor(rows[at]).long()] = delta[self.start.new_tensor(at).long()]
+        self.idle[rows] = np.where(much, 0, self.idle[rows] + 1)
+        self.n_calls[rows] += 1
 
-    def settle(self, rows: Ints, confidence: float | None) -> Bools:
-        """Which of some rows are done (m,): decided as wanted, as surely as asked for."""
-        least = -np.inf if confidence is None else confidence + min(SLACK, abs(1 - confidence) / 2)
-        self.reached[rows] = self.flips[rows] & (self.key[rows] >= least)
-        return np.asarray(self.reached[rows])
+    @property
+    def reached(self) -> Bools:
+        """Which are decided as wanted, as surely as is asked for (m,)."""
+        return np.asarray(self.level == 2)
 
 
 def places_of(representation: Any, mask: Bools, shape: tuple[int, ...]) -> Floats:

@@ -14,6 +14,9 @@ from veridical.debug.adversary.surface import Height, Surface
 from veridical.errors import InputError, require
 from veridical.records import Floats, Ints
 from veridical.represent.regions import Array, as_type, is_tensor, numbers_of
+from veridical.represent.sounds import recording
+
+ALIKE = 1e-2  # by which spectrograms in torch may miss those that they stand for
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,136 @@ class Inputs:
             rows, tensor_of(batch, network), Surface.of(network, aim.decision, batch), finish, float(batch.std()),
             unit=unit, whole=whole, limits=(low, unit) if bounded else None,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Waveform:
+    """The recording, of which a front end makes what the network takes.
+
+    The front is that of the representer, such as ``vd.Tiles(front=vd.Mel())``, and instances are recordings. Its
+    ``tensor`` has to do in torch what the front does. Changed recordings are heard by the front itself, so causes
+    hold spectrograms, and both recordings in ``sounds``.
+    """
+
+    front: Any = None
+
+    def alike(self, aim: Aim) -> Sequence[Ints]:
+        """The recordings, by length."""
+        return by_shape(recordings(aim, self))
+
+    def ground(self, aim: Aim, rows: Ints, network: Network) -> Ground:
+        """Recordings of one length."""
+        front, every = front_of(aim, self, "tensor"), recordings(aim, self)
+        batch = np.concatenate([every[i] for i in rows])
+        start = tensor_of(batch, network)
+        surface = _seen(aim, rows, network, front.tensor(start[:1]))
+
+        def finish(some: slice, delta: Any) -> Sequence[tuple[Any, Any]]:
+            found = []
+            for x, i, move in zip(batch[some], rows[some], delta.cpu().double().numpy(), strict=True):
+                changed, own = as_type(x + move, batch.dtype), aim.inputs[i]
+                heard = np.asarray(front(changed), dtype=own.dtype)[None] if move.any() else own
+                found.append((heard, (x, changed, _rate(front))))
+            return found
+
+        return Ground(
+            rows, start, surface, finish, float(batch.std()), _unit(batch), batch.dtype.kind in "iu",
+            usual=Usual(eps=0.01, step=3e-4, alpha=2.0), view=front.tensor,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The magnitudes of the recording's spectra, which a change may make negative.
+
+    As ``vd.Waveform``, but what the network takes is made of the magnitudes as they are; the recording of a cause
+    has them with the phases of the original. The front needs ``spectra``, ``levels`` and ``sound``, as ``vd.Mel``.
+    """
+
+    front: Any = None
+
+    def alike(self, aim: Aim) -> Sequence[Ints]:
+        """The recordings, by length."""
+        return by_shape(recordings(aim, self))
+
+    def ground(self, aim: Aim, rows: Ints, network: Network) -> Ground:
+        """Magnitudes of recordings of one length."""
+        front, every = front_of(aim, self, "levels"), recordings(aim, self)
+        batch = np.concatenate([every[i] for i in rows])
+        spectra = front.spectra(tensor_of(batch, network))
+        start, phases = spectra.abs(), spectra.sgn()
+        surface = _seen(aim, rows, network, front.levels(start[:1]))
+
+        def finish(some: slice, delta: Any) -> Sequence[tuple[Any, Any]]:
+            before, after = front.levels(start[some]), front.levels(start[some] + delta)
+            moves = (after - before).cpu().double().numpy()
+            changed = front.sound(phases[some] * (start[some] + delta), batch.shape[1]).cpu().numpy()
+            made, rate = (
+                zip(rows[some], batch[some], moves, changed, strict=True),
+                float(getattr(front, "rate", 0)),
+            )
+            return [(_moved(aim.inputs[i], move[None]), (x, new, rate)) for i, x, move, new in made]
+
+        return Ground(
+            rows, start, surface, finish, float(start.std()), _unit(batch),
+            usual=Usual(eps=0.1, step=5e-4, alpha=15.0), view=front.levels,
+        )  # fmt: skip
+
+
+def front_of(aim: Aim, domain: Waveform | Spectrum, needs: str) -> Any:
+    """The front end that both the domain and the representer mean."""
+    own, name = getattr(aim.represent, "front", None), type(domain).__name__
+    if own is None:
+        raise InputError(
+            f"vd.{name} changes what a front end hears, and the representer has none: give it one, as in "
+            "vd.Tiles(front=vd.Mel()), with recordings as instances, or leave domain out"
+        )
+    if domain.front is not None and domain.front != own:
+        raise InputError(
+            f"vd.{name} has the front {domain.front!r}, the representer {own!r}: recordings are heard by one, so "
+            "give the same to both, or none to the domain"
+        )
+    if not hasattr(own, needs):
+        raise InputError(
+            f"vd.{name} differentiates the front end, which needs {needs}(…) in torch, as vd.Mel has it"
+        )
+    return own
+
+
+def recordings(aim: Aim, domain: Waveform | Spectrum) -> list[Array]:
+    """The instances as recordings, each a batch of one."""
+    found = []
+    for i, x in enumerate(aim.X):
+        if np.ndim(x) != 1:
+            raise InputError(
+                f"vd.{type(domain).__name__} changes recordings (samples,), but instance {i} has shape "
+                f"{np.shape(x)}: give the recordings that the spectrograms were made of"
+            )
+        found.append(recording(x, f"recording {i}")[None])
+    return found
+
+
+def _seen(aim: Aim, rows: Ints, network: Network, first: Any) -> Surface:
+    """The network by what the front makes of recordings; ``first`` is what it makes of the first in torch."""
+    own = np.concatenate([_numbers(aim.inputs[i]) for i in rows])
+    made = first.detach().cpu().numpy()
+    gap = np.abs(made - own[:1]).max() if made.shape == own[:1].shape else np.inf
+    if gap > ALIKE:
+        raise InputError(
+            f"in torch the front end gives a spectrogram of shape {made.shape[1:]} where it gives {own.shape[1:]} "
+            f"by itself, or other values (up to {gap:.2g} apart): both have to be the same"
+        )
+    return Surface.of(network, aim.decision, own)
+
+
+def _rate(front: Any) -> float:
+    """Samples a second; 0 if nothing says."""
+    return float(getattr(front, "rate", 0))
+
+
+def _unit(batch: Array) -> float:
+    """The largest sample that there can be."""
+    return float(np.iinfo(batch.dtype).max) + 1 if batch.dtype.kind in "iu" else 1.0
 
 
 def by_shape(arrays: Sequence[Array]) -> list[Ints]:

@@ -16,7 +16,9 @@ from veridical.represent.masked import checked_flag
 FIRST, SECOND = 0.9, 0.999  # how long Adam remembers slopes, and their squares
 STRIDE = 2.5  # times its bound that a change can go in all steps of PGD
 STEPS = 20  # from nothing to the bound, unless the caller says
-WEIGHT = 0.5  # of a change that is at its bound everywhere, beside the loss, unless the caller says
+PATIENCE = 20  # steps without a change that is shorter
+WEIGHT = 0.025  # of the loss times the doubt that is left, beside a change that is at its bound everywhere
+DOUBT, SURE = 0.05, 1e-4  # where none is asked for, and the least that can be
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Pgd:
         """One cause an instance."""
         return attacked(self, aim, seed)
 
+    @property
+    def patience(self) -> int:
+        """The first change that suffices is taken."""
+        return 0
+
     def size(self, ground: Ground) -> float:
         """How far a change may go."""
         many = math.sqrt(ground.n_values) if self.norm == 2 else 1.0
@@ -76,8 +83,9 @@ class CarliniWagner:
     It minimizes ‖change‖² + ``alpha`` · loss by steps of ``step`` along the sign of the gradient, no value
     changed by more than ``eps``. In the domains ``vd.Waveform()`` and ``vd.Spectrum()`` all three are those of
     the paper, unless they are given; elsewhere they come from the data. ``adam`` feeds the signs to Adam, as the
-    paper's code does. The paper ends at the first that is decided as wanted, which is ``confidence=None``: such a
-    change does nothing in parts, so by default it goes on. The rest is as for ``vd.Pgd``.
+    paper's code does. The paper ends at the first change that is decided as wanted, which is ``confidence=None``:
+    a part of such a change does nothing. By default it goes on to ``confidence``, and from there as long as the
+    change gets shorter. The rest is as for ``vd.Pgd``.
     """
 
     purpose: ClassVar[str] = "change"
@@ -100,6 +108,11 @@ class CarliniWagner:
         """One cause an instance."""
         return attacked(self, aim, seed)
 
+    @property
+    def patience(self) -> int:
+        """Steps without a shorter change after which one that suffices is taken."""
+        return 0 if self.confidence is None else PATIENCE
+
     def size(self, ground: Ground) -> float:
         """How far a change may go."""
         return _bound(self.eps, ground)
@@ -108,7 +121,7 @@ class CarliniWagner:
         """A step along signs, of the loss and of the change's own size."""
         usual = ground.usual
         step = self.step or (usual.step * ground.unit if usual else eps / STEPS)
-        alpha = self.alpha or (usual.alpha if usual else WEIGHT * ground.n_values * (eps / ground.unit) ** 2)
+        alpha = self.alpha or (usual.alpha if usual else self._weight(ground, eps))
         pull, memory = 2 / ground.unit**2, Memory()
 
         def moved(delta: Any, slope: Any, rows: Any) -> Any:
@@ -117,6 +130,11 @@ class CarliniWagner:
             return (delta - step * way).clamp(-eps, eps)
 
         return moved
+
+    def _weight(self, ground: Ground, eps: float) -> float:
+        """How much the loss counts beside a change that is at its bound everywhere: the more, the surer it is."""
+        doubt = DOUBT if self.confidence is None else max(1 - self.confidence, SURE)
+        return WEIGHT / doubt * ground.n_values * (eps / ground.unit) ** 2
 
 
 @dataclass(frozen=True, eq=False)
