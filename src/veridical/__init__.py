@@ -25,6 +25,7 @@ from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedPa
 from veridical.debug.adversary.domains import Spectrum, Waveform
 from veridical.debug.adversary.gradient import CarliniWagner, Pgd
 from veridical.debug.adversary.records import Cause
+from veridical.debug.adversary.search import Spsa, Square
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
@@ -149,7 +150,9 @@ __all__ = [
     "SmoothGrad",
     "SmoothGradSquared",
     "Spectrum",
+    "Spsa",
     "Spurious",
+    "Square",
     "Stems",
     "Subject",
     "Superpixels",

@@ -182,7 +182,7 @@ class Best:
     def __init__(self, start: Any, confidence: float | None) -> None:
         m = len(start)
         self.start = start
-        self.least = None if confidence is None else confidence + min(SLACK, abs(1 - confidence) / 2)
+        self.least = enough(confidence)
         self.delta = start.new_zeros(start.shape)
         self.level = np.full(m, -1)  # 0: not as wanted, 1: as wanted, 2: and sure enough
         self.merit = np.full(m, -np.inf)  # of two on one level the better has more
@@ -193,7 +193,7 @@ class Best:
 
     def keep(self, rows: Ints, delta: Any, flips: Bools, support: Floats) -> None:
         """Note what was found for some rows."""
-        level = flips * (1 + (np.ones_like(flips) if self.least is None else support >= self.least))
+        level = flips * (1 + (support >= self.least))
         merit = np.where(level == 2, -delta.flatten(1).norm(dim=1).cpu().double().numpy(), support)
         rises, equal = level > self.level[rows], level == self.level[rows]
         better = rises | (equal & (merit > self.merit[rows]))
@@ -208,6 +208,11 @@ class Best:
     def reached(self) -> Bools:
         """Which are decided as wanted, as surely as is asked for (m,)."""
         return np.asarray(self.level == 2)
+
+
+def enough(confidence: float | None) -> float:
+    """How sure the model has to be at which a search ends: a little more than was asked for."""
+    return -np.inf if confidence is None else confidence + min(SLACK, abs(1 - confidence) / 2)
 
 
 def places_of(representation: Any, mask: Bools, shape: tuple[int, ...]) -> Floats:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from veridical.attribute.ask import n_rows
+from veridical.debug.adversary.descent import enough
 from veridical.debug.adversary.records import Aim, Cause, Found, alone
 from veridical.debug.records import rows_at
 from veridical.errors import InputError, check_number, check_whole
@@ -137,7 +138,7 @@ class Search:
         nearest, most, n_calls = Found(self.scene.x, 0), -np.inf, 0
         for edited in self._batches(rng):
             n_calls += len(edited.masks)
-            good = edited.flips & (edited.support >= self.edit.confidence)
+            good = edited.flips & (edited.support >= enough(self.edit.confidence))
             made, calls = self._best(edited, np.flatnonzero(good)[:PRUNED])
             n_calls += calls
             if made is not None:
@@ -187,7 +188,7 @@ class Search:
             if not len(still):
                 break
             left = still[np.argmax(edited.support[still])]
-            if edited.support[left] < self.edit.confidence:
+            if edited.support[left] < enough(self.edit.confidence):
                 return np.zeros_like(mask), n_calls
             mask = fewer[left]
         return mask, n_calls
