@@ -1,6 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun, veracity
+from veridical.api import audit, believe, debug, evaluate, explain, explain_many, group, rerun, veracity
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.either import Either
@@ -176,6 +176,7 @@ __all__ = [
     "Words",
     "__version__",
     "audit",
+    "believe",
     "debug",
     "evaluate",
     "explain",
