@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import voices
 from torch import nn
 
 import cnn
@@ -25,6 +24,7 @@ import spoken
 import tags
 import trained
 import veridical as vd
+import voices
 
 PICTURES = "cifar10/cifar10_5k.npz"
 MACHINES = (0, 1, 8, 9)  # classes of the pictures: airplane, automobile, ship and truck; the others are animals
