@@ -3,6 +3,7 @@
 from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun, veracity
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
+from veridical.attribute.either import Either
 from veridical.attribute.evidence import TopK
 from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
@@ -78,6 +79,7 @@ __all__ = [
     "DeconvNet",
     "DrawnShape",
     "Edges",
+    "Either",
     "Entropy",
     "Example",
     "ExpectedGradients",
