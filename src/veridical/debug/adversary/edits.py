@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from veridical.attribute.ask import n_rows
-from veridical.debug.adversary.descent import enough
+from veridical.debug.adversary.descent import SLACK, enough
 from veridical.debug.adversary.records import Aim, Cause, Found, alone
 from veridical.debug.records import rows_at
 from veridical.errors import InputError, check_number, check_whole
@@ -74,22 +74,29 @@ class Edit(ABC):
     def others(self, scene: Scene, strength: float, rng: np.random.Generator) -> Any:
         """Copies of an instance (AT_ONCE) with other content everywhere; ``strength`` rises from 0 to 1."""
 
+    def known(self, aim: Aim, canvases: Sequence[Any]) -> Any:
+        """What is looked up once for all instances, and is there in every scene."""
+        return None
+
     def __call__(self, aim: Aim, seed: Seed) -> tuple[Cause, ...]:
         """One cause an instance, in order; those for which none was found say why."""
         every = aim.represent.each(aim.X).batch(0, len(aim))
-        found = [self._found(aim, i, every, generator(seed, i)) for i in range(len(aim))]
+        canvases = [self.canvas(x, own) for x, own in zip(aim.inputs, every, strict=True)]
+        known = self.known(aim, canvases)
+        scenes = (Scene(aim, i, canvas, known) for i, canvas in enumerate(canvases))
+        found = [self._found(scene, generator(seed, i)) for i, scene in enumerate(scenes)]
         return aim.causes(found, type(self).__name__, self.confidence)
 
-    def _found(self, aim: Aim, i: int, every: Sequence[Representation], rng: np.random.Generator) -> Found:
-        if aim.labels[i] == aim.wanted[i]:
-            return Found(aim.inputs[i], 0)
-        canvas = self.canvas(aim.inputs[i], every[i])
-        if self.k > canvas.n_parts:
-            raise InputError(f"k is {self.k}, but an instance has {canvas.n_parts} parts: edit fewer of them")
+    def _found(self, scene: Scene, rng: np.random.Generator) -> Found:
+        n_parts = scene.canvas.n_parts
+        if self.k > n_parts:
+            raise InputError(f"k is {self.k}, but an instance has {n_parts} parts: edit fewer of them")
+        if scene.aim.labels[scene.i] == scene.wanted:
+            return scene.untouched
         try:
-            return Search(self, Scene(aim, i, canvas)).run(rng)
+            return Search(self, scene).run(rng)
         except NothingToTake as cause:
-            return Found(aim.inputs[i], 0, np.zeros(canvas.n_parts, bool), reason=str(cause))
+            return replace(scene.untouched, reason=str(cause))
 
 
 class NothingToTake(Exception):  # noqa: N818 - never leaves this package
@@ -103,11 +110,17 @@ class Scene:
     aim: Aim
     i: int
     canvas: Any  # a Canvas
+    known: Any  # what the edit looked up for all instances
 
     @property
     def x(self) -> Any:
         """The instance as the model takes it, a batch of one."""
         return self.aim.inputs[self.i]
+
+    @property
+    def untouched(self) -> Found:
+        """The instance itself, of which no part was changed."""
+        return Found(self.x, 0, np.zeros(self.canvas.n_parts, bool))
 
     @property
     def wanted(self) -> int:
@@ -135,7 +148,7 @@ class Search:
 
     def run(self, rng: np.random.Generator) -> Found:
         """The first edit that will do; else the one that the model says most for, of those that will not."""
-        nearest, most, n_calls = Found(self.scene.x, 0), -np.inf, 0
+        nearest, most, n_calls = self.scene.untouched, -np.inf, 0
         for edited in self._batches(rng):
             n_calls += len(edited.masks)
             good = edited.flips & (edited.support >= enough(self.edit.confidence))
@@ -143,8 +156,9 @@ class Search:
             n_calls += calls
             if made is not None:
                 return replace(made, n_calls=n_calls)
-            top = int(np.argmax(np.where(good, -np.inf, edited.support)))
-            if not good[top] and edited.support[top] > most:
+            unsure = ~edited.flips | (edited.support < self.edit.confidence - SLACK)
+            top = int(np.argmax(np.where(unsure, edited.support, -np.inf)))
+            if unsure[top] and edited.support[top] > most:
                 most = edited.support[top]
                 nearest = self._made(rows_at(edited.others, [top]), edited.masks[top]) or nearest
         reason = f"{n_calls} edits of {self.edit.k} of {self.scene.canvas.n_parts} parts were tried"
