@@ -29,11 +29,13 @@ def filters(mel: vd.Mel, pitch: torch.Tensor | None = None) -> torch.Tensor:
     top = mel.rate / 2 if mel.fmax is None else mel.fmax
     corners = 700 * np.expm1(np.linspace(np.log1p(mel.fmin / 700), np.log1p(top / 700), mel.n_mels + 2))
     bins = torch.linspace(0, mel.rate / 2, mel.n_fft // 2 + 1, dtype=torch.float64)
-    return triangles(corners, bins if pitch is None else (pitch.double().cpu()[:, None] * bins)[:, None])
+    return triangles(corners, bins if pitch is None else (pitch[:, None] * bins.to(pitch.device))[:, None])
 
 
 def triangles(corners: Any, hertz: torch.Tensor) -> torch.Tensor:
     """A triangle of area one between every three neighbors of corners (bands + 2,), (…, bands, bins)."""
-    low, middle, high = (torch.from_numpy(corners[i : len(corners) - 2 + i, None]) for i in range(3))
+    low, middle, high = (
+        torch.from_numpy(corners[i : len(corners) - 2 + i, None]).to(hertz.device) for i in range(3)
+    )
     heights = torch.minimum((hertz - low) / (middle - low), (high - hertz) / (high - middle)).clamp(min=0)
     return (heights * 2 / (high - low)).float()

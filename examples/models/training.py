@@ -107,7 +107,7 @@ def excerpts(
     which = torch.randint(len(songs.truth), (n,), generator=generator)
     start = torch.randint(songs.truth.shape[1] - longest + 1, (n,), generator=generator)
     source = torch.stack([songs.spectra[i, :, s : s + longest] for i, s in zip(which, start, strict=True)])
-    mels = filters(MEL, pitch).to(device) @ source.float()
+    mels = filters(MEL, pitch.to(device)) @ source.float()
     at = (speed[:, None] * torch.arange(how.frames)).to(device)  # in the frames of the song
     before = at.long()
     share = (at - before)[:, None]
