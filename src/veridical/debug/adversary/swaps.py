@@ -12,6 +12,7 @@ import numpy as np
 from veridical.debug.adversary.edits import AT_ONCE, Edit, NothingToTake, Scene
 from veridical.debug.adversary.records import Aim
 from veridical.debug.asked import joined
+from veridical.debug.records import rows_at
 from veridical.errors import InputError
 from veridical.records import Bools, Representation
 from veridical.represent.masked import Masked
@@ -132,11 +133,15 @@ class EditedColumns(Edit):
             )
         return Cells(own)
 
+    def known(self, aim: Aim, canvases: Sequence[Cells]) -> Any:
+        """All rows as one table."""
+        return joined(list(aim.inputs))
+
     def others(self, scene: Scene, strength: float, rng: np.random.Generator) -> Any:
         """Other rows, drawn at random."""
         if not len(scene.decided):
             raise NothingToTake(f"no row is decided as {scene.wanted}, to take values from")
-        return joined([scene.aim.inputs[i] for i in rng.choice(scene.decided, AT_ONCE)])
+        return rows_at(scene.known, rng.choice(scene.decided, AT_ONCE))
 
 
 def _telling(bags: Sequence[set[str]], on: Bools) -> list[str]:
