@@ -177,35 +177,38 @@ class Search:
 
     def _best(self, edited: Edited, rows: Ints) -> Asking[Found | None]:
         """Of edits that flip the decision, the one that needs most of its parts, if there are two at least."""
-        best, size = None, 0 if self.edit.k == 1 else 1
-        for row in rows:
-            other, mask = rows_at(edited.others, [row]), edited.masks[row]
-            mask = yield from self._pruned(other, mask)
-            made = self._made(other, mask) if mask.sum() > size else None
+        others, masks = rows_at(edited.others, rows), edited.masks[rows]
+        if self.edit.k > 1 and len(rows):
+            masks = yield from self._pruned(others, masks)
+        sizes = masks.sum(axis=1)
+        for row in np.argsort(-sizes, kind="stable"):
+            made = self._made(rows_at(others, [row]), masks[row]) if sizes[row] >= min(self.edit.k, 2) else None
             if made is not None:
-                best, size = made, int(mask.sum())
-            if size == self.edit.k:
-                break
-        return best
+                return made
+        return None
 
-    def _pruned(self, other: Any, mask: Bools) -> Asking[Bools]:
-        """The parts that the decision needs; none if it becomes unsure without those that it does not.
+    def _pruned(self, others: Any, masks: Bools) -> Asking[Bools]:
+        """The parts that each decision needs; none where it becomes unsure without those that it does not.
 
         One part after the other is undone, each time the one that leaves most, as long as the decision stays.
         """
-        while mask.sum() > 1:
-            parts = np.flatnonzero(mask)
-            fewer = np.repeat(mask[None], len(parts), axis=0)
-            fewer[np.arange(len(parts)), parts] = False
-            edited = yield from self.scene.said(rows_at(other, np.zeros(len(fewer), int)), fewer)
-            still = np.flatnonzero(edited.flips)
-            if not len(still):
-                break
-            left = still[np.argmax(edited.support[still])]
-            if edited.support[left] < enough(self.edit.confidence):
-                return np.zeros_like(mask)
-            mask = fewer[left]
-        return mask
+        masks, going = masks.copy(), np.arange(len(masks))
+        while len(going):
+            at, part = np.nonzero(masks[going])
+            fewer = masks[going[at]]
+            fewer[np.arange(len(part)), part] = False
+            edited = yield from self.scene.said(rows_at(others, going[at]), fewer)
+            left = []
+            for own, row in enumerate(going):
+                still = np.flatnonzero(edited.flips & (at == own))
+                if not len(still):
+                    continue  # it needs all that it has
+                best = still[np.argmax(edited.support[still])]
+                sure = edited.support[best] >= enough(self.edit.confidence)
+                masks[row] = fewer[best] & sure
+                left += [row] * bool(masks[row].sum() > 1)
+            going = np.array(left, dtype=np.int64)
+        return masks
 
     def _made(self, other: Any, mask: Bools) -> Found | None:
         """The edit as what was found; None if its changed copy is cut into other parts altogether."""
