@@ -13,9 +13,8 @@ from pathlib import Path
 
 import librosa
 import numpy as np
-import torch
 from models.song import song
-from models.tagger import RATE, TAGS, LogMel, Tagger
+from models.tagger import RATE, TAGS, LogMel, Tagger, asking
 
 import veridical as vd
 from veridical.render import html
@@ -23,18 +22,12 @@ from veridical.render import html
 
 def main(page: str = "music.html", recording: str = "") -> None:
     samples = librosa.load(recording, sr=RATE, duration=3.0)[0] if recording else song()
-    tagger = Tagger()
-
-    def predict(spectrograms: np.ndarray) -> torch.Tensor:
-        """Log-mel spectrograms (n, 96, 187) to the probabilities of 50 tags (n, 50)."""
-        with torch.inference_mode():
-            return torch.cat([tagger(some) for some in torch.from_numpy(spectrograms).split(4)])
-
-    answers = predict(LogMel()(samples)[None])[0]
-    print("tags:", ", ".join(f"{TAGS[i]} {answers[i]:.2f}" for i in answers.argsort(descending=True)[:5]))
+    network = asking(Tagger())
+    answers = network(LogMel()(samples)[None])[0]
+    print("tags:", ", ".join(f"{TAGS[i]} {answers[i]:.2f}" for i in np.argsort(-answers)[:5]))
 
     whys = vd.explain(
-        predict,
+        network,
         vd.Tiles(times=4, bands=3, front=LogMel(), fill=vd.Constant(0)),  # 0 is silence
         samples,
         target=["vocal", "guitar"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +14,28 @@ from torch import nn
 
 from sets import NoDataError
 
-MODELS = Path(__file__).parents[1] / "examples/models"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 FOLDERS = ("audio/music_speech", "audio/game_music")
 PACKED, WEIGHTS = "audio/excerpts.npz", "audio/musicnn.npz"  # of a pack: librosa and musicnn are not needed
 VOICES = ("Karissa_Hobbs", "stevieb357", "5703", "198-209", "3436")  # recordings with a singer or a reader
 LEFT_OUT = ("bird", "humpback", "pibble", "robin")  # neither music nor a voice
 VOCAL, NONE = "vocal", "no vocals"  # tags
-MOST = 12  # excerpts of one recording without a voice; with one, four times as many
+MOST, MOST_VOICED = 5, 40  # excerpts of one recording without a voice, and with one
 
 
 def check(data: Path | None) -> None:
     """Say what is missing before any work."""
     if data is None or not ((data / PACKED).exists() or all((data / folder).is_dir() for folder in FOLDERS)):
-        raise NoDataError(f"wanted {' and '.join(FOLDERS)}, or {PACKED} of a pack: name their folder by --data DIR")
+        raise NoDataError(
+            f"wanted {' and '.join(FOLDERS)}, or {PACKED} of a pack: name their folder by --data DIR"
+        )
 
 
-def tagger() -> Any:
-    """The module of the example, which reads the weights of the package."""
-    sys.path.insert(0, str(MODELS))  # for this import alone
-    try:
-        import tagger as found
-    finally:
-        sys.path.remove(str(MODELS))
-    return found
+def modeled(name: str) -> Any:
+    """A module of the examples."""
+    if str(EXAMPLES) not in sys.path:
+        sys.path.append(str(EXAMPLES))
+    return import_module(f"models.{name}")
 
 
 class Voice(nn.Module):
@@ -46,14 +46,13 @@ class Voice(nn.Module):
         self.inner, self.at = inner, [list(tags).index(name) for name in (NONE, VOCAL)]
 
     def forward(self, x: Any) -> Any:
-        return self.inner.logits(x)[:, self.at]
+        return self.inner(x)[:, self.at]
 
 
 def network(data: Path | None, device: str) -> Any:
     """The tagger with its weights, of a pack or of the package."""
-    found = tagger()
-    given = weights(data)
-    return Voice(found.Tagger(given), found.TAGS).to(device).eval().requires_grad_(False)
+    found = modeled("tagger")
+    return Voice(found.Tagger(weights(data)), found.TAGS).to(device).eval().requires_grad_(False)
 
 
 def weights(data: Path | None = None) -> dict[str, Any]:
@@ -61,7 +60,7 @@ def weights(data: Path | None = None) -> dict[str, Any]:
     if data is not None and (data / WEIGHTS).exists():
         with np.load(data / WEIGHTS) as found:
             return {name: torch.from_numpy(found[name].astype(np.float32)) for name in found.files}
-    return kept(tagger().Tagger().weights)
+    return kept(modeled("tagger").Tagger().weights)
 
 
 def kept(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +80,7 @@ def heard(data: Path) -> tuple[Any, Any]:
     """The excerpts of all recordings, one after the other."""
     from librosa import load  # not needed with a pack
 
-    found = tagger()
+    found = modeled("tagger")
     mel, length = found.LogMel(), (found.FRAMES + 1) * found.HOP
     paths = sorted(p for f in FOLDERS for p in (data / f).iterdir() if p.suffix in (".ogg", ".flac"))
     X, voiced = [], []
@@ -91,7 +90,7 @@ def heard(data: Path) -> tuple[Any, Any]:
         voice = path.name.startswith(VOICES)
         samples, _ = load(path, sr=found.RATE)
         starts = range(0, len(samples) - length, length)
-        some = list(starts)[: 4 * MOST if voice else MOST]
+        some = list(starts)[: MOST_VOICED if voice else MOST]
         X += [mel(samples[start : start + length]) for start in some]
         voiced += [voice] * len(some)
     return np.stack(X), np.array(voiced)

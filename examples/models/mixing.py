@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from models.detector import FRAMES, MEL
+from models.detector import FRAMES, MEL, NEAR
 from models.sounds import RATE, Sounds
 from scipy.ndimage import uniform_filter1d
 
@@ -148,24 +148,42 @@ def distractor(music: Any, clip: Any, rng: np.random.Generator, how: Mixing) -> 
     return put(music, sound, at, when=slice(None), decibels=rng.uniform(*how.loud), floor=FLOOR * music.std())
 
 
-def excerpt(sounds: Sounds, rng: np.random.Generator, *, snr: float | None, loud: float | None = None) -> Mix:
-    """115 frames of music with one word across the middle, or with none; ``loud``: and another sound, so loud."""
-    n = samples_of(FRAMES)
+def excerpt(
+    sounds: Sounds,
+    rng: np.random.Generator,
+    *,
+    snr: float | None,
+    loud: float | None = None,
+    frames: int = FRAMES,
+) -> Mix:
+    """Music with one word across a frame that can be told, or with none; ``loud``: and another sound, so loud.
+
+    Of 115 frames that is the one in the middle, of more any of those in between.
+    """
+    n = samples_of(frames)
     tracks = [take for takes in sounds.music.values() for take in takes]
     track = tracks[rng.integers(len(tracks))]
     music, floor = piece(track, n, rng).astype(np.float64), FLOOR * track.std()
     speakers = list(sounds.voices.values())
     word, heard = spoken(speakers[rng.integers(len(speakers))], rng.uniform(0.3, 0.7), rng)
-    at = n // 2 - rng.integers(len(word) // 4, 3 * len(word) // 4 + 1)  # its middle half is in the middle
+    across = MEL.n_fft // 2 + MEL.hop * rng.integers(NEAR, frames - NEAR)
+    at = across - rng.integers(len(word) // 4, 3 * len(word) // 4 + 1)  # in the middle half of the word
     if loud is not None:
-        clips = [take for takes in sounds.others.values() for take in takes]
-        before, after = at, n - at - len(word)  # it goes where there is more room
-        clip = clips[rng.integers(len(clips))]
-        other = soft(piece(clip, min(len(word), len(clip)), rng)[: max(before, after)])
-        where = at - len(other) if before > after else at + len(word)
-        music = music + put(music, other, where, when=slice(None), decibels=loud, floor=floor)
+        music = music + beside(music, sounds, rng, gap=(at, at + len(word)), decibels=loud, floor=floor)
     voice, when = np.zeros(n), np.zeros(n, bool)
     if snr is not None:
         voice = put(music, word, at, when=heard, decibels=snr, floor=floor)
         when[at : at + len(word)] = heard
     return Mix((music + voice).astype(np.float32), music.astype(np.float32), when)
+
+
+def beside(
+    music: Any, sounds: Sounds, rng: np.random.Generator, *, gap: tuple[int, int], decibels: float, floor: float
+) -> Any:
+    """Another sound, as long as a gap and not in it, where there is more room."""
+    clips = [take for takes in sounds.others.values() for take in takes]
+    clip = clips[rng.integers(len(clips))]
+    start, stop = (0, gap[0]) if gap[0] > len(music) - gap[1] else (gap[1], len(music))
+    other = soft(piece(clip, min(gap[1] - gap[0], len(clip), stop - start), rng))
+    at = rng.integers(start, stop - len(other) + 1)
+    return put(music, other, at, when=slice(None), decibels=decibels, floor=floor)

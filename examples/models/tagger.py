@@ -7,22 +7,37 @@ file of numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from librosa import mel_frequencies
-from librosa.feature import melspectrogram
-from musicnn.configuration import MTT_LABELS as TAGS
 from torch import nn
 from torch.nn.functional import linear, pad, relu
 
+import veridical as vd
+
 RATE = 16_000  # samples a second
-HOP = 256  # samples from one frame to the next
+WIDE, HOP = 512, 256  # samples of a frame, and from one frame to the next
 BANDS, FRAMES = 96, 187  # the network hears three seconds at a time
-__all__ = ["RATE", "TAGS", "LogMel", "Tagger"]
+TAGS = [  # of MagnaTagATune, the 50 that are most common
+    "guitar", "classical", "slow", "techno", "strings", "drums", "electronic", "rock", "fast", "piano",
+    "ambient", "beat", "violin", "vocal", "synth", "female", "indian", "opera", "male", "singing", "vocals",
+    "no vocals", "harpsichord", "loud", "quiet", "flute", "woman", "male vocal", "no vocal", "pop", "soft",
+    "sitar", "solo", "man", "classic", "choir", "voice", "new age", "dance", "male voice", "female vocal",
+    "beats", "harp", "cello", "no voice", "weird", "country", "metal", "female voice", "choral",
+]  # fmt: skip
+__all__ = ["RATE", "TAGS", "LogMel", "Tagger", "asking"]
+
+
+def hertz(mels: Any) -> Any:
+    """Frequencies on Slaney's scale: even up to 1000 Hz, which is 15, and by ratios above."""
+    return np.where(mels < 15, mels * 200 / 3, 1000 * 6.4 ** ((mels - 15) / 27))
+
+
+TOP = 15 + 27 * np.log(RATE / 2000) / np.log(6.4)  # where half the rate is on that scale
 
 
 class LogMel:
@@ -30,22 +45,42 @@ class LogMel:
 
     rate = RATE
     seconds = HOP / RATE  # from one frame to the next
-    hertz = mel_frequencies(BANDS + 1, fmin=0, fmax=RATE / 2)  # where bands begin, and where the last one ends
+    hertz = hertz(np.linspace(0, TOP, BANDS + 1))  # where bands begin, and where the last one ends
 
     def __call__(self, samples: np.ndarray) -> np.ndarray:
-        power = melspectrogram(y=samples, sr=RATE, n_fft=512, hop_length=HOP, n_mels=BANDS)
-        if power.shape[1] < FRAMES:
+        with torch.no_grad():
+            return self.tensor(torch.from_numpy(np.array(samples, np.float32))[None])[0].numpy()
+
+    def tensor(self, samples: torch.Tensor) -> torch.Tensor:
+        """The same of recordings (n, samples), with gradients: (n, 96, 187)."""
+        from models.ears import magnitudes, triangles
+
+        spectra = magnitudes(pad(samples, (WIDE // 2, WIDE // 2)), WIDE, HOP)
+        if spectra.shape[2] < FRAMES:
             raise ValueError(f"the recording is too short: the tagger needs {FRAMES * self.seconds:.1f} seconds")
-        return np.log10(10_000 * power[:, :FRAMES] + 1).astype(np.float32)
+        bins = torch.linspace(0, RATE / 2, WIDE // 2 + 1, dtype=torch.float64)
+        bank = triangles(hertz(np.linspace(0, TOP, BANDS + 2)), bins).to(spectra)
+        return torch.log10(10_000 * (bank @ spectra[:, :, :FRAMES] ** 2) + 1)
 
 
 class Tagger(nn.Module):
-    """Log-mel spectrograms (n, 96, 187) to the probabilities of 50 tags (n, 50)."""
+    """Log-mel spectrograms (n, 96, 187) to logits of 50 tags (n, 50).
 
-    def __init__(self) -> None:
+    The weights, by the names of the checkpoint, are those of the package unless others are given.
+    """
+
+    def __init__(self, weights: Mapping[str, torch.Tensor] | None = None) -> None:
         super().__init__()
-        self.weights = checkpoint(Path(str(files("musicnn") / "MTT_musicnn")))
+        if weights is None:
+            weights = checkpoint(Path(str(files("musicnn") / "MTT_musicnn")))
+        for name, value in weights.items():
+            self.register_buffer(name, value)
         self.eval()
+
+    @property
+    def weights(self) -> dict[str, torch.Tensor]:
+        """All of them by name."""
+        return dict(self.named_buffers())
 
     def forward(self, spectrograms: torch.Tensor) -> torch.Tensor:
         x = self.normalize(spectrograms.transpose(1, 2)[:, None], 0)  # (n, 1, frames, bands)
@@ -65,10 +100,10 @@ class Tagger(nn.Module):
 
         pooled = torch.stack([deep.amax(2), deep.mean(2)], 2).flatten(1)
         hidden = relu(self.dense(self.normalize(pooled, 9), 0))
-        return torch.sigmoid(self.dense(self.normalize(hidden, 10), 1))
+        return self.dense(self.normalize(hidden, 10), 1)
 
     def weight(self, layer: str, i: int, name: str) -> torch.Tensor:
-        return self.weights[f"{layer}_{i}/{name}" if i else f"{layer}/{name}"]
+        return self.get_buffer(f"{layer}_{i}/{name}" if i else f"{layer}/{name}")
 
     def normalize(self, x: torch.Tensor, i: int) -> torch.Tensor:
         mean, variance, scale, shift = (
@@ -83,6 +118,11 @@ class Tagger(nn.Module):
 
     def dense(self, x: torch.Tensor, i: int) -> torch.Tensor:
         return linear(x, self.weight("dense", i, "kernel").T, self.weight("dense", i, "bias"))
+
+
+def asking(tagger: Tagger) -> vd.Network:
+    """The tagger as methods are given it: spectrograms (n, 96, 187) to the probabilities of 50 tags (n, 50)."""
+    return vd.Network(tagger, answers="sigmoid")
 
 
 def checkpoint(folder: Path) -> dict[str, torch.Tensor]:

@@ -34,7 +34,9 @@ class Songs:
     @classmethod
     def of(cls, mixes: Sequence[Mix], device: str = "cpu") -> Songs:
         """Songs of one length, by half precision."""
-        spectra = [magnitudes(torch.from_numpy(m.samples)[None].to(device), MEL)[0].half() for m in mixes]
+        spectra = [
+            magnitudes(torch.from_numpy(m.samples)[None].to(device), MEL.n_fft, MEL.hop)[0].half() for m in mixes
+        ]
         truth = torch.from_numpy(np.array([m.frames for m in mixes])).float()
         return cls(torch.stack(spectra), truth.to(device))
 
@@ -105,7 +107,7 @@ def excerpts(
     which = torch.randint(len(songs.truth), (n,), generator=generator)
     start = torch.randint(songs.truth.shape[1] - longest + 1, (n,), generator=generator)
     source = torch.stack([songs.spectra[i, :, s : s + longest] for i, s in zip(which, start, strict=True)])
-    mels = filters(MEL, pitch).to(device) @ source.float()
+    mels = filters(MEL, pitch.to(device)) @ source.float()
     at = (speed[:, None] * torch.arange(how.frames)).to(device)  # in the frames of the song
     before = at.long()
     share = (at - before)[:, None]

@@ -1,8 +1,10 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun, veracity
+from veridical.api import audit, believe, debug, evaluate, explain, explain_many, group, rerun, veracity
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
+from veridical.attribute.counterfactual import Counterfactual
+from veridical.attribute.either import Either
 from veridical.attribute.evidence import TopK
 from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
@@ -74,12 +76,14 @@ __all__ = [
     "Concepts",
     "Constant",
     "Continuous",
+    "Counterfactual",
     "Curve",
     "Deciles",
     "DeconvNet",
     "DrawnShape",
     "Edges",
     "EditedColumns",
+    "Either",
     "Entropy",
     "Example",
     "ExpectedGradients",
@@ -174,6 +178,7 @@ __all__ = [
     "Words",
     "__version__",
     "audit",
+    "believe",
     "debug",
     "evaluate",
     "explain",

@@ -145,7 +145,7 @@ class Search:
             delta[rows] = move(delta[rows], slope, rows)
 
     def _found(self, state: Best, chosen: Sequence[Bools | None]) -> dict[int, Found]:
-        made = self.ground.finish(self.some, state.delta)
+        made = self.ground.finish(self.some, state.delta, self.ground.limits)
         return {
             int(row): Found(changed, int(state.n_calls[i]), chosen[i], sounds, FLAT if state.flat[i] else "")
             for i, (row, (changed, sounds)) in enumerate(zip(self.rows, made, strict=True))

@@ -158,11 +158,12 @@ class Memory:
 def _bound(eps: float | None, ground: Ground, many: float = 1.0) -> float:
     """The caller's bound, or the domain's, or a share of the data's spread."""
     if eps is not None:
-        return float(eps)
-    if ground.usual is not None:
-        return ground.usual.eps * ground.unit * many
-    found = SPREAD * ground.spread * many
-    return max(found, 1.0) if ground.whole else found or SPREAD
+        found = float(eps)
+    elif ground.usual is not None:
+        found = ground.usual.eps * ground.unit * many
+    else:
+        found = SPREAD * ground.spread * many or SPREAD
+    return max(math.floor(found), 1.0) if ground.whole else found
 
 
 def _length(values: Any) -> Any:
