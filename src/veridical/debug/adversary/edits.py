@@ -11,12 +11,12 @@ import numpy as np
 
 from veridical.attribute.ask import Model, n_rows
 from veridical.debug.adversary.descent import SLACK, enough
-from veridical.debug.adversary.records import Aim, Cause, Found, alone
+from veridical.debug.adversary.records import Aim, Cause, Found
 from veridical.debug.asked import joined
 from veridical.debug.records import rows_at
-from veridical.errors import InputError, check_number, check_whole
+from veridical.errors import check_number, check_whole
 from veridical.masks import generator
-from veridical.records import Bools, Floats, Ints, Record, Representation, Seed
+from veridical.records import Bools, Floats, Ints, Record, Representation, Representer, Seed
 
 AT_ONCE = 25  # edits that are tried together
 MEMORY = 2**24  # numbers of inputs that are made for all searches that run side by side, about
@@ -36,8 +36,8 @@ class Canvas(Protocol):
         """One input a mask (n, d), as the model takes them: its parts are those of the other copy of that row."""
         ...
 
-    def named(self, changed: Any, mask: Bools, own: Representation) -> Bools | None:
-        """The edited parts as those of the changed copy, whose representation is ``own``; None if it has none."""
+    def named(self, changed: Any, mask: Bools, represent: Representer) -> Bools | None:
+        """The edited parts as those of the changed copy; None if it cannot be cut as the instance is."""
         ...
 
 
@@ -55,9 +55,9 @@ class Edited(Record):
 class Edit(ABC):
     """Other content in k parts of an instance; ``others`` says which.
 
-    At most ``n_tries`` edits are tried, of parts that are drawn at random, until the model's output for the wanted
-    label is at least ``confidence``. Of several parts, those that can be undone without losing the decision are:
-    what is left is a smallest cause, of two parts or more, none of which can be missed.
+    At most ``n_tries`` edits are tried, of parts that are drawn at random, until the wanted label has
+    ``confidence``. Of several parts, those that can be undone without losing the decision are: what is left is a
+    smallest cause, of two parts or more, none of which can be missed.
     """
 
     purpose: ClassVar[str] = "content"
@@ -98,10 +98,10 @@ class Edit(ABC):
 
     def _found(self, scene: Scene, rng: np.random.Generator) -> Asking[Found]:
         n_parts = scene.canvas.n_parts
-        if self.k > n_parts:
-            raise InputError(f"k is {self.k}, but an instance has {n_parts} parts: edit fewer of them")
         if scene.aim.labels[scene.i] == scene.wanted:
             return scene.untouched
+        if self.k > n_parts:
+            return replace(scene.untouched, reason=f"it has {n_parts} parts, and k={self.k} are to be edited")
         try:
             return (yield from Search(self, scene).run(rng))
         except NothingToTake as cause:
@@ -211,9 +211,9 @@ class Search:
         return masks
 
     def _made(self, other: Any, mask: Bools) -> Found | None:
-        """The edit as what was found; None if its changed copy is cut into other parts altogether."""
+        """The edit as what was found; None if its changed copy is not cut as the instance is."""
         changed = self.scene.canvas.mix(other, mask[None])
-        parts = self.scene.canvas.named(changed, mask, self.scene.aim.represent(alone(changed)))
+        parts = self.scene.canvas.named(changed, mask, self.scene.aim.represent)
         return None if parts is None else Found(changed, 0, parts)
 
 
