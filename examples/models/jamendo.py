@@ -1,8 +1,8 @@
 """The songs of Jamendo with their annotations (Ramona et al., 2008), for those who have them.
 
-The folder has a recording and a ``.lab`` file for each song, anywhere below it, with lines of start, end and "sing"
-or "nosing"; the lists ``train``, ``valid`` and ``test`` name songs, a line each. In the paper they have 61, 16 and
-16 songs.
+The folder has a recording and a ``.lab`` file for each song, anywhere below it, with lines of start, end and
+"sing" or "nosing"; the lists ``train``, ``valid`` and ``test`` name songs, a line each. In the paper they have 61,
+16 and 16 songs.
 """
 
 from __future__ import annotations
