@@ -7,7 +7,7 @@ pack (``pack.py``), which has fewer instances under the same names.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -125,17 +125,10 @@ def excerpts(run: Run, seed: int) -> tuple[Any, Any, Any]:
             for i in range(2 * N_VOICES)
         ]
         fresh = path.with_suffix(f".{os.getpid()}.npz")
-        np.savez(fresh, X=voices.log_mels(mixes), recordings=recordings(mixes))
+        np.savez(fresh, X=voices.log_mels(mixes), recordings=[mix.samples for mix in mixes])
         fresh.replace(path)
     with np.load(path) as found:
         return found["X"], found["recordings"], np.arange(len(found["X"])) % 2
-
-
-def recordings(mixes: Sequence[Any]) -> Any:
-    """Samples (n, …) of which ``vd.Mel()``, whose first frame has its middle at their start, makes as many frames."""
-    mel = voices.detector.MEL
-    length = (len(mixes[0].frames) - 1) * mel.hop
-    return np.stack([mix.samples[mel.n_fft // 2 :][:length] for mix in mixes])
 
 
 class Pieces(nn.Module):
