@@ -38,7 +38,7 @@ WHERE = ("digits", "pictures")
 GUILTY = ("Pgd in one part", "Square in one part", "noise in one part", "a shape in one part", "one part swapped",
           "noise in three", "a shape in three", "three parts swapped")  # fmt: skip
 METHODS: dict[str, Any] = {
-    "LIME": vd.Lime(n_samples=512),
+    "LIME": vd.Lime(n_samples=256),
     "Occlusion": vd.Occlusion(),
     "Sensitivity": vd.Sensitivity(n_draws=4),
     **{f"ours, {name}": each.method for name, each in PURPOSES.items()},
@@ -50,7 +50,7 @@ def measure(cell: cells.Cell, run: Run) -> dict[str, Any]:
     """Whether each method is right of each wrong decision, and the signs of it."""
     torch.set_num_threads(1)
     found = STANDINS[cell["standin"]](run, cell["seed"])
-    X, _ = veracity.instances(found, 0, cell["size"])
+    X = found.X[veracity.rows_of(found, 0, cell["size"])]
     made = kinds.kind(cell["kind"], kinds.SIZES[cell["standin"]])
     seed = np.random.SeedSequence([cell["seed"], cell["size"]])
     aim = aimed(checked_model(found.network), found.represent, X)
