@@ -26,6 +26,7 @@ from veridical.debug.adversary.domains import Spectrum, Waveform
 from veridical.debug.adversary.gradient import CarliniWagner, Pgd
 from veridical.debug.adversary.records import Cause
 from veridical.debug.adversary.search import Spsa, Square
+from veridical.debug.adversary.swaps import EditedColumns, SwappedWords
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
@@ -79,6 +80,7 @@ __all__ = [
     "DeconvNet",
     "DrawnShape",
     "Edges",
+    "EditedColumns",
     "Either",
     "Entropy",
     "Example",
@@ -157,6 +159,7 @@ __all__ = [
     "Subject",
     "Superpixels",
     "SwappedParts",
+    "SwappedWords",
     "Tiles",
     "Tone",
     "TopK",
