@@ -1,4 +1,4 @@
-"""Is the probability that vd.believe gives an explanation right? Fitted and judged where the guilty parts are known.
+"""Is the probability that vd.believe gives right? Fitted and judged where the guilty parts are known.
 
 Decisions are made wrong as in ``veracity.py``. Each explanation of a wrong decision is right if its heaviest part
 is a guilty one; cells hold that, and the signs that ``vd.believe`` looks at. ``--fit`` prints the calibration that
@@ -16,16 +16,21 @@ import numpy as np
 import torch
 
 import cells
+import cnn
 import kinds
+import plain
 import trained
 import veracity
 import veridical as vd
 from calibration import calibrated, literal
-from standins import STANDINS, Run
+from plain import EDITS, PLAIN
+from sets import NoDataError
+from standins import CHECKS, STANDINS, Run
 from veridical.attribute.ask import resolve
 from veridical.attribute.given import checked_model
 from veridical.attribute.purposes import PURPOSES
 from veridical.debug.adversary.records import aimed
+from veridical.debug.asked import rows_at
 from veridical.debug.veracity.case import Case
 from veridical.evaluate import believe
 from veridical.evaluate.ways import Panel, panel
@@ -38,21 +43,22 @@ WHERE = ("digits", "pictures")
 GUILTY = ("Pgd in one part", "Square in one part", "noise in one part", "a shape in one part", "one part swapped",
           "noise in three", "a shape in three", "three parts swapped")  # fmt: skip
 METHODS: dict[str, Any] = {
-    "LIME": vd.Lime(n_samples=512),
+    "LIME": vd.Lime(n_samples=256),
     "Occlusion": vd.Occlusion(),
     "Sensitivity": vd.Sensitivity(n_draws=4),
     **{f"ours, {name}": each.method for name, each in PURPOSES.items()},
 }
+MODELS = {**{name: STANDINS[name] for name in WHERE}, **PLAIN}
 CAUSE, CASE, ASK, EXPLAIN = range(4)  # what seeds are for
 
 
 def measure(cell: cells.Cell, run: Run) -> dict[str, Any]:
     """Whether each method is right of each wrong decision, and the signs of it."""
     torch.set_num_threads(1)
-    found = STANDINS[cell["standin"]](run, cell["seed"])
-    X, _ = veracity.instances(found, 0, cell["size"])
-    made = kinds.kind(cell["kind"], kinds.SIZES[cell["standin"]])
-    seed = np.random.SeedSequence([cell["seed"], cell["size"]])
+    found = MODELS[cell["standin"]](run, cell["seed"])
+    X = rows_at(found.X, veracity.rows_of(found, 0, cell["size"]))
+    made = kind_of(cell["standin"], cell["kind"])
+    seed = np.random.SeedSequence(cell["seed"], spawn_key=(cell["size"],))
     aim = aimed(checked_model(found.network), found.represent, X)
     told: dict[str, list[Any]] = {name: [] for name in METHODS}
     caused = [cause for cause in made(aim, child_of(seed, CAUSE)) if cause.success]
@@ -76,13 +82,29 @@ def judged(case: Case) -> Iterator[tuple[str, list[float]]]:
             yield name, [float(case.guilty[signs.part]), *signs.values.values()]
 
 
+def kind_of(standin: str, name: str) -> Any:
+    """The settings of a kind of cause."""
+    return EDITS[standin][name] if standin in EDITS else kinds.kind(name, kinds.SIZES[standin])
+
+
 def plan(settings: argparse.Namespace) -> list[cells.Cell]:
     return [
         {"standin": standin, "seed": seed, "kind": kind, "size": settings.size}
         for seed in settings.seeds
         for standin in settings.standins
-        for kind in GUILTY
+        for kind in EDITS.get(standin, GUILTY)
     ]
+
+
+def check(settings: argparse.Namespace) -> None:
+    """Say what is missing before any work."""
+    try:
+        for name in settings.standins:
+            (plain.check if name in PLAIN else CHECKS[name])(settings.data)
+    except NoDataError as error:
+        raise SystemExit(f"believe: {error}") from None
+    trained.check_folder(settings.weights)
+    cnn.check_device(settings.device)
 
 
 def show(cell: Mapping[str, Any]) -> str:
@@ -93,7 +115,7 @@ def show(cell: Mapping[str, Any]) -> str:
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder with audio/, cifar10/, sentences/ and tabular/")
-    parser.add_argument("--standins", nargs="+", choices=WHERE, default=list(WHERE))
+    parser.add_argument("--standins", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[*SEEN, *FRESH])
     parser.add_argument("--size", type=int, default=24, help="instances of a cell")
     parser.add_argument("--weights", type=Path, default=trained.FOLDER)
@@ -104,13 +126,20 @@ def arguments() -> argparse.ArgumentParser:
 def main(settings: argparse.Namespace) -> None:
     results = cells.Results(settings.out, "believe", KEY)
     if settings.fit:
-        print(literal(calibrated([cell for cell in results.cells.values() if cell["seed"] in SEEN])))
+        for some in (WHERE, tuple(PLAIN)):
+            print(
+                literal(
+                    calibrated([c for c in results.cells.values() if c["standin"] in some and c["seed"] in SEEN])
+                )
+            )
         return
-    veracity.check(settings)
+    check(settings)
     run = Run(settings.data, settings.weights, settings.device)
     wanted = plan(settings)
     pairs = dict.fromkeys((cell["standin"], cell["seed"]) for cell in wanted)
-    trained.ready([lambda pair=pair: STANDINS[pair[0]](run, pair[1]) for pair in pairs], settings.jobs)
+    trained.ready(
+        [lambda pair=pair: STANDINS[pair[0]](run, pair[1]) for pair in pairs if pair[0] in WHERE], settings.jobs
+    )
     results.commands = list(dict.fromkeys([*results.commands, cells.command(settings.data)]))
     cells.work(
         results,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,7 @@ def literal(scale: Calibration) -> str:
 def binned(right: Any, score: Any, edges: Sequence[float]) -> list[Mapping[str, float]]:
     """What was said and what came of it, over ranges of the probability."""
     found = []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         inside = (score >= low) & ((score < high) | (high == edges[-1]))
         if inside.any():
             n, mean, came = int(inside.sum()), float(score[inside].mean()), float(right[inside].mean())

@@ -51,7 +51,7 @@ def frames(net: Any, parts: Any, seed: int, size: voices.Size) -> dict[str, Any]
     """Every frame of mixed songs: as it is, and with the median filter and threshold of the paper."""
     found = {}
     for part, n in (("valid", size.tests // 2), ("test", size.tests)):
-        heard = voices.songs(parts[part], n, voices.chance(seed, part), "cpu")
+        heard = voices.songs(parts[part], n, voices.chance(seed, part))
         near = voices.detector.NEAR
         found[part] = voices.answers(net, heard.log_mels), heard.truth[:, near:-near].numpy()
     scores, smoothed = voices.training.scores, voices.training.smoothed
@@ -140,7 +140,7 @@ def by_tile(values: Any, labels: Any) -> Any:
 
 
 def scored(weights: Any, added: Any, voiced: Any, rng: np.random.Generator) -> dict[str, float]:
-    """Is the heaviest tile one of those that the voice adds to, and how many of these are among as many heaviest?"""
+    """Is the heaviest tile one that the voice adds to, and how many of these are among as many heaviest?"""
     order = np.lexsort((rng.random(len(weights)), -np.asarray(weights)))
     own = added >= HALF * added.max()
     k = int(own.sum())

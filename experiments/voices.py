@@ -81,9 +81,11 @@ def chance(seed: int, part: str) -> np.random.Generator:
     return np.random.default_rng((seed, PART[part]))
 
 
-def songs(of: Any, n: int, rng: np.random.Generator, device: str) -> training.Songs:
+def songs(
+    of: Any, n: int, rng: np.random.Generator, *, how: mixing.Mixing = mixing.USUAL, device: str = "cpu"
+) -> training.Songs:
     """Mixed songs, each with a truth."""
-    return training.Songs.of([mixing.song(of, rng) for _ in range(n)], device)
+    return training.Songs.of([mixing.song(of, rng, how) for _ in range(n)], device)
 
 
 def name_of(seed: int, size: str) -> str:
@@ -97,7 +99,8 @@ def network(folder: Path, data: Path, seed: int, *, size: str = ALL_OF_IT, devic
     made = SIZES[size]
 
     def train(module: Any) -> Any:
-        heard = songs(parts(data, seed)["train"], made.songs, chance(seed, "train"), device)
+        own = parts(data, seed)["train"]
+        heard = songs(own, made.songs, chance(seed, "train"), how=mixing.VARIED, device=device)
         return training.train(module, heard, made.how, seed=seed)
 
     name = f"{name_of(seed, size)}-{MADE}" if str(data) == MADE else name_of(seed, size)
@@ -107,12 +110,6 @@ def network(folder: Path, data: Path, seed: int, *, size: str = ALL_OF_IT, devic
 def log_mels(mixes: Sequence[Any]) -> Any:
     """What the detector hears of them, (n, 80, frames): as ``vd.Mel()`` has it."""
     return np.asarray(training.Songs.of(mixes).log_mels)
-
-
-def recordings(mixes: Sequence[Any]) -> Any:
-    """The samples (n, …) of which ``vd.Mel()`` makes these frames: the first has its middle where they begin."""
-    mel, n = detector.MEL, len(mixes[0].frames)
-    return np.stack([m.samples[mel.n_fft // 2 :][: (n - 1) * mel.hop] for m in mixes])
 
 
 def excerpts(

@@ -29,6 +29,10 @@ class Mixing:
     distractors: float = 0.5  # other sounds a phrase, on average
     loud: tuple[float, float] = (-3.0, 9.0)  # decibels of other sounds above the music
     gain: float = 6.0  # decibels by which the whole is louder or softer
+    other: float = 0.0  # by which voices and music are played faster or slower, as if of others
+    tilt: float = (
+        0.0  # by which their treble is raised or lowered: a sample takes away so much of the one before it
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,17 +45,13 @@ class Mix:
 
     @property
     def frames(self) -> Any:
-        """Whether there is a voice in the middle of each frame, frames begin and end inside the recording."""
-        n = 1 + (len(self.samples) - MEL.n_fft) // MEL.hop
-        return self.voiced[MEL.n_fft // 2 + MEL.hop * np.arange(n)]
+        """Whether there is a voice in the middle of each frame."""
+        at = np.arange(0, len(self.samples) + 1, MEL.hop)
+        return self.voiced[np.minimum(at, len(self.samples) - 1)]
 
 
 USUAL = Mixing()
-
-
-def samples_of(frames: int) -> int:
-    """How many samples a recording of so many frames has."""
-    return (frames - 1) * MEL.hop + MEL.n_fft
+VARIED = Mixing(other=0.3, tilt=0.6)  # to train on: few speakers become many
 
 
 def voiced(samples: Any) -> Any:
@@ -105,7 +105,17 @@ def phrase(takes: tuple[Any, ...], how: Mixing, rng: np.random.Generator) -> tup
         gap = round(rng.uniform(*how.between) * RATE)
         sound += [np.zeros(gap), word / (np.sqrt(np.mean(word[when] ** 2)) + 1e-9)]
         heard += [np.ones(gap, bool), when]
-    return np.concatenate(sound[1:]), np.concatenate(heard[1:])
+    return varied(np.concatenate(sound[1:]), np.concatenate(heard[1:]), how, rng)
+
+
+def varied(samples: Any, heard: Any, how: Mixing, rng: np.random.Generator) -> tuple[Any, Any]:
+    """A sound as if of another speaker or instrument, through another microphone, and when it is heard."""
+    if not (how.other or how.tilt):
+        return samples, heard
+    at = np.arange(0, len(samples) - 1, (1 + how.other) ** rng.uniform(-1, 1))
+    played = np.interp(at, np.arange(len(samples)), samples)
+    tilt = rng.uniform(-how.tilt, how.tilt)
+    return played - tilt * np.concatenate([[0.0], played[:-1]]), heard[at.astype(int)]
 
 
 def put(sound: Any, added: Any, at: int, *, when: Any, decibels: float, floor: float) -> Any:
@@ -123,6 +133,7 @@ def song(sounds: Sounds, rng: np.random.Generator, how: Mixing = USUAL) -> Mix:
     n = round(how.seconds * RATE)
     tracks = [take for takes in sounds.music.values() for take in takes]
     track = tracks[rng.integers(len(tracks))]
+    track, _ = varied(track, np.ones(len(track), bool), how, rng)
     floor = FLOOR * track.std()
     music = piece(track, n, rng).astype(np.float64)
     clips = [take for takes in sounds.others.values() for take in takes]
@@ -160,13 +171,13 @@ def excerpt(
 
     Of 115 frames that is the one in the middle, of more any of those in between.
     """
-    n = samples_of(frames)
+    n = (frames - 1) * MEL.hop
     tracks = [take for takes in sounds.music.values() for take in takes]
     track = tracks[rng.integers(len(tracks))]
     music, floor = piece(track, n, rng).astype(np.float64), FLOOR * track.std()
     speakers = list(sounds.voices.values())
     word, heard = spoken(speakers[rng.integers(len(speakers))], rng.uniform(0.3, 0.7), rng)
-    across = MEL.n_fft // 2 + MEL.hop * rng.integers(NEAR, frames - NEAR)
+    across = MEL.hop * rng.integers(NEAR, frames - NEAR)
     at = across - rng.integers(len(word) // 4, 3 * len(word) // 4 + 1)  # in the middle half of the word
     if loud is not None:
         music = music + beside(music, sounds, rng, gap=(at, at + len(word)), decibels=loud, floor=floor)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
 
 from veridical.attribute.ask import Model, Target, resolve, stacked
-from veridical.attribute.descent import ByDraws, ByGradients, Find, Subject
+from veridical.attribute.descent import Gradients, Subject, drawn_descent
 from veridical.attribute.maps import network_of, on_arrays
 from veridical.attribute.network import Network
 from veridical.attribute.occlusion import fit_of
@@ -21,7 +22,7 @@ from veridical.errors import InputError, check_number, check_positive, check_who
 from veridical.masks import child_of
 from veridical.records import Bools, Explanation, Floats, Ints, Movable, Refillable, Representation, Seed
 
-GROWTH = (1.0, 2.0, 4.0, 8.0)  # sizes of the change that are tried, the smallest first, in steps
+PROBE = 0.125  # standard deviations that parts are moved by to find the slope, as in Sensitivity
 BLOCKS = 32  # of a part, about, whose values are drawn together: of more, a few draws say nothing of each
 NAMED = 3  # parts that are named in a note
 
@@ -30,19 +31,19 @@ NAMED = 3  # parts that are named in a note
 class Counterfactual:
     """A part's weight is how much the output falls when a small change is made in that part alone.
 
-    The change is looked for first: one of all values that lowers the output, each by at most ``step`` standard
-    deviations of the instance, or by twice as much and twice again until the decision is taken back. A vd.Network
-    is asked for gradients, and ``n_steps`` steps follow their signs; of any other model the slope is estimated
-    from ``n_draws`` random directions, in blocks of each part, and their opposites. The decision is the largest
-    output, or with one or two whether the last is at least ``threshold``; that is 0.5 for one unless it is given.
+    The change is looked for first: every value goes against the slope of the output, by ``step`` standard
+    deviations of the instance at a time, until the decision is taken back, ``n_steps`` times at most. A vd.Network
+    is asked for the slope at each step; of any other model its sign is estimated once, from ``n_draws`` random
+    directions, in blocks of each part, and their opposites. The decision is the largest output; of one output,
+    whether it is at least ``threshold``, 0.5 unless given, and of two, if it is given, whether the second is.
 
     Of texts, tables, and sounds that lie over each other, each part's change is the one of ``n_draws`` small moves
     (as for ``Sensitivity``) that lowers the output most. Weights are exact for the change that was found, which
     the notes describe, so their intervals have no width.
     """
 
-    step: float = 0.125
-    n_steps: int = 10
+    step: float = 0.025
+    n_steps: int = 40
     n_draws: int = 10
     threshold: float | None = None
 
@@ -61,7 +62,7 @@ class Counterfactual:
         """Explain one instance: one explanation a target, each by a change of its own."""
         parts = movable(representation, "Counterfactual")
         whole = removable(representation, "Counterfactual").keeping(np.ones((1, len(parts.names)), bool), seed)
-        step, found = parts.step(self.step, child_of(seed, 7)), list[Explanation]()
+        step, found = parts.step(1.0, child_of(seed, 7)), list[Explanation]()
         for wanted in targets:
             trial = Trial(self, model, parts, seed, wanted, model(whole))
             if isinstance(parts, Refillable) and step.both.all():
@@ -91,9 +92,9 @@ class Trial:
 
     def by_change(self, subject: Subject) -> tuple[Explanation, ...]:
         """The effect of each part of a change of all of them."""
-        find = self._gradients(subject) if isinstance(self.model.predict, Network) else self._draws(subject)
-        for size in GROWTH:
-            change = find(size)
+        asks_slopes = isinstance(self.model.predict, Network)
+        found = self._by_gradients(subject) if asks_slopes else self._by_draws(subject)
+        for change in islice(found, self.method.n_steps):
             back = bool(self._taken_back(self.ask(subject.at(change)))[0])
             if back:
                 break
@@ -105,7 +106,7 @@ class Trial:
 
     def by_moves(self) -> tuple[Explanation, ...]:
         """The effect of the move of each part that lowers the output most."""
-        steps = steps_of(self.parts, self.method.step, self.method.n_draws, self.seed)
+        steps = steps_of(self.parts, PROBE, self.method.n_draws, self.seed)
         moves = Moves.of(self.model, steps)
         self.counted.append(len(moves.outputs))
         names, back = self.parts.names, moves.most(self._taken_back(moves.outputs).astype(np.float64)) > 0
@@ -114,20 +115,20 @@ class Trial:
         note = f"tried on each part alone: {moves.says}; parts that take the decision back so: {named}{more}"
         return self._concluded(stacked([self.own, moves.outputs]), lambda y: moves.most(y[0] - y[1:]), note)
 
-    def _gradients(self, subject: Subject) -> Find:
+    def _by_gradients(self, subject: Subject) -> Iterator[Floats]:
         """By the network's own gradients."""
         network = network_of(self.model, "Counterfactual")
         target = self._target
         read = by_function(self.wanted) if callable(self.wanted) else lambda outputs, own: target.read(outputs)
-        return ByGradients(subject, network, read, self.method.n_steps, self.counted)
+        return Gradients(subject, network, read, self.counted).descent(self.method.step)
 
-    def _draws(self, subject: Subject) -> Find:
+    def _by_draws(self, subject: Subject) -> Iterator[Floats]:
         """By answers to random directions."""
-        steps = list(steps_of(self.parts, self.method.step, self.method.n_draws, self.seed, BLOCKS))
+        steps = list(steps_of(self.parts, PROBE, self.method.n_draws, self.seed, BLOCKS))
         moves = Moves.of(self.model, steps)
         self.counted.append(len(moves.outputs))
         y = self._target.read(stacked([self.own, moves.outputs]))
-        return ByDraws.of(subject, steps, moves.changes(y))
+        return drawn_descent(subject, steps, moves.changes(y), self.method.step)
 
     @property
     def _target(self) -> Target:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,6 @@ from veridical.attribute.slopes import Read, Slopes
 from veridical.records import Floats, Refillable, Removable, Seed, Step
 from veridical.represent.regions import numbers_of
 
-OVERSHOOT = 2.5  # how far all steps together could go, in the largest change
-
-Find = Callable[[float], Floats]  # a change of the instance's shape, by how many steps it may be
-
 
 @dataclass(frozen=True, eq=False)
 class Subject:
@@ -26,11 +23,11 @@ class Subject:
 
     representation: Refillable
     batch: Any  # the instance alone, as the model takes it
-    reach: Floats  # how far each value goes in a step
+    reach: Floats  # how far each value goes, in one standard deviation
 
     @classmethod
     def of(cls, representation: Refillable, step: Step, seed: Seed) -> Subject:
-        """Of an instance that a step moves both ways."""
+        """Of an instance that a step moves both ways by one standard deviation."""
         nothing = np.zeros((1, len(step.both)), bool)
         batch = only(representation.keeping(~nothing, seed))
         ways = [np.abs(values_of(only(way(nothing))) - values_of(batch)) for way in (step.ahead, step.back)]
@@ -56,23 +53,20 @@ def values_of(batch: Any) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class ByGradients:
-    """Steps along the signs of gradients, within the largest change (projected, as in PGD)."""
+class Gradients:
+    """A network's slopes at an instance that is changed a little."""
 
     subject: Subject
     network: Network
     read: Read
-    n_steps: int
     counted: list[int]  # rows that the network was asked about
 
-    def __call__(self, size: float) -> Floats:
-        """The change after all steps."""
-        most = size * self.subject.reach
-        change = np.zeros_like(most)
-        for _ in range(self.n_steps):
-            pace = min(OVERSHOOT / self.n_steps, 1.0)
-            change = np.clip(change - pace * most * np.sign(self._slope(change)), -most, most)
-        return change
+    def descent(self, step: float) -> Iterator[Floats]:
+        """Changes, each a step further along the signs of the slopes."""
+        change = np.zeros_like(self.subject.reach)
+        while True:
+            change = change - step * self.subject.reach * np.sign(self._slope(change))
+            yield change
 
     def _slope(self, change: Floats) -> Floats:
         batch = self.subject.at(change)
@@ -84,22 +78,14 @@ class ByGradients:
         return slope
 
 
-@dataclass(frozen=True, eq=False)
-class ByDraws:
-    """Against the mean of random directions, each weighed by how far it raises the output in its part."""
+def drawn_descent(subject: Subject, steps: Sequence[Step], changes: Floats, step: float) -> Iterator[Floats]:
+    """Changes, each a step further against the random directions that raise the output.
 
-    subject: Subject
-    direction: Floats  # of the instance's shape
-
-    @classmethod
-    def of(cls, subject: Subject, steps: Sequence[Step], changes: Floats) -> ByDraws:
-        """``changes`` (m, d) are of the output, by each step in each part alone."""
-        slope, d = np.zeros_like(subject.reach), changes.shape[1]
-        for step, change in zip(steps, changes, strict=True):
-            moved = numbers_of(step.ahead(~np.eye(d, dtype=bool))[0:d], "moved instances")
-            slope += np.tensordot(change, moved - subject.x, axes=1)
-        return cls(subject, -np.sign(slope))
-
-    def __call__(self, size: float) -> Floats:
-        """As far as it may go."""
-        return size * self.subject.reach * self.direction
+    ``changes`` (m, d) are of the output, by each of ``steps`` in each part alone.
+    """
+    slope, d = np.zeros_like(subject.reach), changes.shape[1]
+    for one, change in zip(steps, changes, strict=True):
+        moved = numbers_of(one.ahead(~np.eye(d, dtype=bool))[0:d], "moved instances")
+        slope += np.tensordot(change, moved - subject.x, axes=1)
+    for i in count(1):
+        yield -i * step * subject.reach * np.sign(slope)
