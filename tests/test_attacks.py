@@ -352,7 +352,7 @@ def test_what_is_as_wanted_already_is_left_alone_and_reported() -> None:
             ("network", "vd.Square"),
         ),
         (lambda: vd.Pgd()(aimed(reading(), vd.Words(), ["a good film", "a bad one"]), SEED), ("SwappedWords",)),
-        (lambda: vd.Pgd()(linear(X=PLANES > 0), SEED), ("True or False", "floats")),
+        (lambda: vd.Pgd()(aimed(sharp(2), vd.Grid(2, 2), PLANES > 0), SEED), ("True or False", "floats")),
         (lambda: vd.Pgd(domain=vd.Waveform())(linear(), SEED), ("vd.Waveform", "front", "vd.Mel()")),
     ],
 )
