@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from veridical.records import Floats, Ints
 from veridical.represent.regions import Array, as_type, is_tensor, numbers_of
 from veridical.represent.sounds import recording
 
+Limits: TypeAlias = tuple[float, float] | None
 ALIKE = 1e-2  # by which spectrograms in torch may miss those that they stand for
 
 
@@ -35,11 +36,11 @@ class Ground:
     rows: Ints  # (n,) which instances of the aim
     start: Any  # (n, …) tensor on the network's device
     surface: Surface
-    finish: Callable[[slice, Any], Sequence[tuple[Any, Any]]]  # changes (m, …) to inputs, and what is heard
+    finish: Callable[[slice, Any, Limits], Sequence[tuple[Any, Any]]]  # changes to inputs, and what is heard
     spread: float  # standard deviation of the values
     unit: float = 1.0  # what counts as 1 where sizes of changes are compared with a loss
     whole: bool = False  # the values are whole numbers
-    limits: tuple[float, float] | None = None  # within which the values have to stay
+    limits: Limits = None  # within which the values have to stay
     usual: Usual | None = None
     view: Callable[[Any], Any] | None = None  # from values to instances as the network takes them
 
@@ -95,9 +96,9 @@ class Inputs:
         unit = float(np.iinfo(batch.dtype).max) if whole else 1.0
         low = float(np.iinfo(batch.dtype).min) if whole else 0.0
 
-        def finish(some: slice, delta: Any) -> Sequence[tuple[Any, Any]]:
+        def finish(some: slice, delta: Any, limits: Limits) -> Sequence[tuple[Any, Any]]:
             moves = delta.cpu().double().numpy()
-            return [(_moved(x, move[None]), None) for x, move in zip(own[some], moves, strict=True)]
+            return [(_moved(x, move[None], limits), None) for x, move in zip(own[some], moves, strict=True)]
 
         return Ground(
             rows, tensor_of(batch, network), Surface.of(network, aim.decision, batch), finish, float(batch.std()),
@@ -118,6 +119,7 @@ class Waveform:
 
     def alike(self, aim: Aim) -> Sequence[Ints]:
         """The recordings, by length."""
+        front_of(aim, self, "tensor")
         return by_shape(recordings(aim, self))
 
     def ground(self, aim: Aim, rows: Ints, network: Network) -> Ground:
@@ -127,10 +129,10 @@ class Waveform:
         start = tensor_of(batch, network)
         surface = _seen(aim, rows, network, front.tensor(start[:1]))
 
-        def finish(some: slice, delta: Any) -> Sequence[tuple[Any, Any]]:
+        def finish(some: slice, delta: Any, limits: Limits) -> Sequence[tuple[Any, Any]]:
             found = []
             for x, i, move in zip(batch[some], rows[some], delta.cpu().double().numpy(), strict=True):
-                changed, own = as_type(x + move, batch.dtype), aim.inputs[i]
+                changed, own = _moved(x, move, limits), aim.inputs[i]
                 heard = np.asarray(front(changed), dtype=own.dtype)[None] if move.any() else own
                 found.append((heard, (x, changed, _rate(front))))
             return found
@@ -153,6 +155,7 @@ class Spectrum:
 
     def alike(self, aim: Aim) -> Sequence[Ints]:
         """The recordings, by length."""
+        front_of(aim, self, "levels")
         return by_shape(recordings(aim, self))
 
     def ground(self, aim: Aim, rows: Ints, network: Network) -> Ground:
@@ -163,7 +166,7 @@ class Spectrum:
         start, phases = spectra.abs(), spectra.sgn()
         surface = _seen(aim, rows, network, front.levels(start[:1]))
 
-        def finish(some: slice, delta: Any) -> Sequence[tuple[Any, Any]]:
+        def finish(some: slice, delta: Any, limits: Limits) -> Sequence[tuple[Any, Any]]:
             before, after = front.levels(start[some]), front.levels(start[some] + delta)
             moves = (after - before).cpu().double().numpy()
             changed = front.sound(phases[some] * (start[some] + delta), batch.shape[1]).cpu().numpy()
@@ -171,7 +174,7 @@ class Spectrum:
                 zip(rows[some], batch[some], moves, changed, strict=True),
                 float(getattr(front, "rate", 0)),
             )
-            return [(_moved(aim.inputs[i], move[None]), (x, new, rate)) for i, x, move, new in made]
+            return [(_moved(aim.inputs[i], move[None], None), (x, new, rate)) for i, x, move, new in made]
 
         return Ground(
             rows, start, surface, finish, float(start.std()), _unit(batch),
@@ -195,6 +198,12 @@ def front_of(aim: Aim, domain: Waveform | Spectrum, needs: str) -> Any:
     if not hasattr(own, needs):
         raise InputError(
             f"vd.{name} differentiates the front end, which needs {needs}(…) in torch, as vd.Mel has it"
+        )
+    rates = [getattr(each, "rate", None) for each in (own, aim.represent)]
+    if None not in rates and rates[0] != rates[1]:
+        raise InputError(
+            f"the front end hears {rates[0]:g} samples a second, and the representer {rates[1]:g}: resample the "
+            "recordings to one rate, and give that to both"
         )
     return own
 
@@ -249,12 +258,12 @@ def tensor_of(batch: Array, network: Network) -> Any:
     return torch.tensor(np.ascontiguousarray(batch)).to(device=like.device, dtype=dtype)
 
 
-def _moved(batch: Any, move: Floats) -> Any:
-    """A batch of one with something added to it, in its own type."""
-    if is_tensor(batch):
-        torch = require("torch", extra="torch")
-        return torch.as_tensor(as_type(_numbers(batch) + move, _numbers(batch).dtype)).to(batch)
-    return as_type(batch + move, batch.dtype)
+def _moved(x: Any, move: Floats, limits: Limits) -> Any:
+    """Numbers with something added to them, in their own type."""
+    own = _numbers(x)
+    moved = own + move if limits is None else np.clip(own + move, *limits)
+    made = as_type(moved, own.dtype)
+    return require("torch", extra="torch").as_tensor(made).to(x) if is_tensor(x) else made
 
 
 def _numbers(batch: Any) -> Array:
