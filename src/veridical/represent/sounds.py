@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +14,7 @@ from veridical.masks import coins
 from veridical.records import Floats, Part, View
 from veridical.represent.fill import Constant, Fill, WholeMean
 from veridical.represent.masked import Listed, Masked, checked_parts, tried, unique
+from veridical.represent.mel import Mel
 from veridical.represent.pictures import Picture
 from veridical.represent.regions import Array, numbers_of
 from veridical.represent.sums import SumComposer, tile_sounds
@@ -111,6 +112,8 @@ class Tiles:
         data = {"levels": shown, "labels": cut.labels.astype(np.uint16), "bounds": bounds, "unit": unit}
         if samples is not None:
             data |= _heard(samples, getattr(self.front, "rate", self.rate))
+        elif isinstance(self.front, Mel) and unit == ("s", "Hz") and levels.size <= LONGEST:
+            data |= {"values": levels.astype(np.float32), "front": asdict(self.front)}
         masked = picture.masked(labels, self.fill, unique(names), 1)
         return _as_sound(masked, View("spectrogram", data), "tile")
 
