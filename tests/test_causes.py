@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from scipy.sparse import csr_matrix
 from scipy.special import expit, softmax
 from sklearn.feature_extraction.text import CountVectorizer
@@ -84,6 +83,7 @@ def test_no_part_is_the_instance_and_all_parts_the_changed_copy(represent: Any, 
 
 
 def test_tensors_stay_tensors() -> None:
+    torch = pytest.importorskip("torch")
     x = torch.rand(3, 8, 8)
     changed = x.clone()
     changed[:, :4] = 0
@@ -223,6 +223,7 @@ def test_neither_company_nor_order_matters(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [vd.Square(), vd.Spsa(), vd.NoisyParts(), vd.DrawnShape(), vd.SwappedParts()])
 def test_pictures_keep_their_type_and_range(kind: Any) -> None:
+    torch = pytest.importorskip("torch")
     bright = RNG.integers(0, 256, (6, 8, 8, 3), dtype=np.uint8)
     grid = vd.Grid(2, 2)
     for X in (bright, bright / 255, [torch.as_tensor(each) for each in bright]):
