@@ -420,7 +420,9 @@ def test_the_recording_is_changed_and_heard_again(attack: Any) -> None:
         np.testing.assert_array_equal(cause.changed, MEL(after))
 
 
-@pytest.mark.parametrize("attack", [vd.Pgd(domain=vd.Spectrum()), vd.CarliniWagner(domain=vd.Spectrum(MEL), confidence=0.9)])
+@pytest.mark.parametrize(
+    "attack", [vd.Pgd(domain=vd.Spectrum()), vd.CarliniWagner(domain=vd.Spectrum(MEL), confidence=0.9)]
+)
 def test_the_magnitudes_are_changed(attack: Any) -> None:
     for cause, samples in zip(attack(listening(), SEED), SOUNDS, strict=True):
         assert cause.success, cause.reason
