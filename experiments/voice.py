@@ -201,7 +201,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--size", choices=voices.SIZES, default=voices.ALL_OF_IT, help="of detectors and training")
     parser.add_argument("--what", nargs="+", choices=WHATS, default=WHATS)
     parser.add_argument("--windows", type=int, default=200, help="of each loudness")
-    parser.add_argument("--excerpts", type=int, default=25, help="that are explained, of each loudness")
+    parser.add_argument("--excerpts", type=int, default=40, help="that are explained, of each loudness")
     parser.add_argument("--weights", type=Path, default=trained.FOLDER, help="folder for what was trained")
     return trained.run_by(parser, "voice")
 
