@@ -37,6 +37,7 @@ class Examination:
     seed: Seed
     typical: Typical
     left_out: int = 0  # instances that the model decides wrongly by itself
+    controls: int = CONTROLS  # instances of a kind that are explained again
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -68,7 +69,7 @@ def outcomes(plan: Examination) -> Iterator[Outcome]:
     for number, (name, kind) in enumerate(plan.causes.items()):
         done = 0
         for row, cause in enumerate(kind(plan.aim, child_of(plan.seed, MAKE, number))):
-            found = _outcome(plan, (name, row), cause, done < CONTROLS)
+            found = _outcome(plan, (name, row), cause, done < plan.controls)
             done += found.case is not None
             yield found
 
