@@ -42,6 +42,7 @@ SECTIONS = {  # experiments by name, with the module that shows each
     "randomize": "sections.randomize",
     "untrained": "sections.untrained",
     "ood": "sections.ood",
+    "voice": "sections.voice",
 }
 
 HEADS = ("target", "wanted", "found", "met")
@@ -56,6 +57,7 @@ OUTLINED = {  # experiments of the LIME paper and on broken models, as the front
     "concepts": "concepts",
     "labels": "wrong labels",
     "untrained": "layers anew",
+    "voice": "voice in music",
 }
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import voices
 from torch import nn
 
 import cnn
@@ -25,6 +24,7 @@ import spoken
 import tags
 import trained
 import veridical as vd
+import voices
 
 PICTURES = "cifar10/cifar10_5k.npz"
 MACHINES = (0, 1, 8, 9)  # classes of the pictures: airplane, automobile, ship and truck; the others are animals
@@ -40,6 +40,7 @@ class Run:
     data: Path
     weights: Path  # where trained networks are kept
     device: str = "cpu"
+    detector: str = voices.ALL_OF_IT  # size of the detector of a voice
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,7 @@ def of_tags(run: Run, seed: int) -> Standin:
 
 def of_voices(run: Run, seed: int) -> Standin:
     """Excerpts of music with a spoken word and without, of speakers and tracks that the detector never heard."""
-    module = voices.network(run.weights, run.data, seed, device=run.device)
+    module = voices.network(run.weights, run.data, seed, size=run.detector, device=run.device)
     X, recordings, y = excerpts(run, seed)
     network = voices.detector.asking(Pieces(module))
     own = float(np.mean((network(X)[:, 0] >= 0.5) == y))
@@ -124,7 +125,7 @@ def excerpts(run: Run, seed: int) -> tuple[Any, Any, Any]:
             for i in range(2 * N_VOICES)
         ]
         fresh = path.with_suffix(f".{os.getpid()}.npz")
-        np.savez(fresh, X=voices.log_mels(mixes), recordings=voices.recordings(mixes))
+        np.savez(fresh, X=voices.log_mels(mixes), recordings=[mix.samples for mix in mixes])
         fresh.replace(path)
     with np.load(path) as found:
         return found["X"], found["recordings"], np.arange(len(found["X"])) % 2

@@ -22,6 +22,7 @@ import cnn
 import kinds
 import standins
 import trained
+import voices
 from sets import NoDataError
 from standins import STANDINS, Run, Standin
 from veridical.attribute.given import checked_model
@@ -167,6 +168,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--parts", type=int, default=4, help="cells of a kind")
     parser.add_argument("--size", type=int, default=12, help="instances of a cell")
     parser.add_argument("--weights", type=Path, default=trained.FOLDER, help="where trained networks are kept")
+    parser.add_argument("--detector", choices=voices.SIZES, default=voices.ALL_OF_IT, help="size of it (voice.py)")
     parser.add_argument("--train", action="store_true", help="train all networks, and nothing else")
     parser.add_argument(
         "--join", nargs="+", type=Path, help="put the cells of these files into --out, that is all"
@@ -195,7 +197,7 @@ def main(settings: argparse.Namespace) -> None:
     if settings.quick:
         settings.seeds, settings.parts, settings.size = settings.seeds[:1], 1, 4
     check(settings)
-    run = Run(settings.data, settings.weights, settings.device)
+    run = Run(settings.data, settings.weights, settings.device, settings.detector)
     pairs = dict.fromkeys((cell["standin"], cell["seed"]) for cell in plan(settings))
     trained.ready([lambda pair=pair: STANDINS[pair[0]](run, pair[1]) for pair in pairs], settings.jobs)
     if settings.train:

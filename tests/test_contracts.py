@@ -608,6 +608,7 @@ METHODS: dict[str, Any] = {
     "undo": vd.Undo(n_draws=4),
     "undo, one fill": vd.Undo((vd.LowRank(),), vd.Sensitivity(n_draws=3)),
     "either": vd.Either(vd.Undo(n_draws=4)),
+    "counterfactual": vd.Counterfactual(n_draws=3),
     "greedy": vd.Greedy(n_features=3, n_draws=8),
     "greedy to a flip": vd.Greedy(stop_at_flip=True, n_draws=8),
     "Parzen": vd.Parzen(n_samples=64),

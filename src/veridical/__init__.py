@@ -3,6 +3,7 @@
 from veridical.api import audit, believe, debug, evaluate, explain, explain_many, group, rerun, veracity
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
+from veridical.attribute.counterfactual import Counterfactual
 from veridical.attribute.either import Either
 from veridical.attribute.evidence import TopK
 from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
@@ -75,6 +76,7 @@ __all__ = [
     "Concepts",
     "Constant",
     "Continuous",
+    "Counterfactual",
     "Curve",
     "Deciles",
     "DeconvNet",

@@ -227,8 +227,11 @@ class Step(Record):
 class Movable(Representation, Protocol):
     """A Representation whose parts can be moved a little."""
 
-    def step(self, size: float, seed: Seed) -> Step:
-        """The instance moved, by ``size`` standard deviations where that has a meaning."""
+    def step(self, size: float, seed: Seed, n_blocks: int | None = None) -> Step:
+        """The instance moved, by ``size`` standard deviations where that has a meaning.
+
+        Values of arrays go each their own way, or those of a block alike, with about ``n_blocks`` blocks a part.
+        """
         ...
 
 

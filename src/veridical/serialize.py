@@ -43,7 +43,7 @@ Saved: TypeAlias = Loaded | Grouping
 Reader: TypeAlias = Callable[[Any], Loaded]
 Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
-SCHEMA = 4  # 2 added views, 3 maps and findings, 4 purposes and causes: raised where older ones read less
+SCHEMA = 4  # 2: views, 3: maps, checks, 4: purposes, causes; raised when an older version would read less
 ROWS = 4096  # explanations a Parquet row group
 UNSEEN = ("view", "map", "findings")  # columns that an older file may not have, each JSON or nothing
 KINDS: dict[type, str] = {

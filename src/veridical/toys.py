@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from veridical.masks import ByLaw, Gaussian, Sizes, coins
-from veridical.records import Bools, Floats, Kernel, Part, Representation, Sample, Seed
+from veridical.records import Bools, Floats, Kernel, Part, Representation, Sample, Seed, Step
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,11 @@ class Masks(ByLaw):
     def keeping(self, masks: Bools, seed: Seed) -> Floats:
         """The masks themselves."""
         return masks.astype(np.float64)
+
+    def step(self, size: float, seed: Seed, n_blocks: int | None = None) -> Step:
+        """All the way: a part is there or not."""
+        never = np.zeros(self.law.d, bool)
+        return Step(lambda masks: self.keeping(masks, seed), lambda masks: masks, never, False, "each part goes")
 
     def gather(self, values: Any) -> Floats:
         """One number a part already."""

@@ -89,14 +89,14 @@ class ByGradient:
         self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
     ) -> tuple[Explanation, ...]:
         """Explain one instance: one explanation a target."""
-        network = _network_of(model, type(self).__name__)
+        network = network_of(model, type(self).__name__)
         parts = removable(representation, type(self).__name__)
         if not isinstance(representation, Placed):
             raise InputError(
                 f"{type(self).__name__} sums a map up over the parts, and {type(representation).__name__} does "
                 "not say where they lie: it needs gather(map), as in veridical.records.Placed"
             )
-        batch = _only(parts.keeping(np.ones((1, len(parts.names)), bool), seed))
+        batch = only(parts.keeping(np.ones((1, len(parts.names)), bool), seed))
         inputs, references = _prepared(network, batch, self.references(parts, seed))
         notes = column_notes(network, representation, inputs, seed)
         found: list[Explanation] = []
@@ -112,7 +112,7 @@ class ByGradient:
         None for the predicted classes. What a method compares with are instances, which ``prepare`` makes inputs.
         """
         torch = require("torch", extra="torch")
-        network = _network_of(checked_model(network), type(self).__name__)
+        network = network_of(checked_model(network), type(self).__name__)
         if not len(inputs):
             raise InputError("there are no inputs to make maps of")
         own = network.moved(inputs) if isinstance(inputs, torch.Tensor) else network.own(inputs)
@@ -175,7 +175,7 @@ class Asked:
         torch = require("torch", extra="torch")
         with torch.no_grad():
             outputs = checked(self.network.ask(self.inputs), 1)
-        wanted = _on_arrays(self.wanted) if callable(self.wanted) else self.wanted
+        wanted = on_arrays(self.wanted) if callable(self.wanted) else self.wanted
         question = Question(model, self.representation, [wanted], seed, removes=True)
         return question.conclude(self.method, outputs, lambda asked: self._answer(model, asked, outputs, seed))
 
@@ -230,7 +230,7 @@ def _doubted(verdict: Verdict, method: ByGradient) -> Verdict:
     return replace(verdict, sentence=f"{verdict.sentence[:-1]}; {UNMEASURED}.")
 
 
-def _network_of(model: Model, wanted_by: str) -> Network:
+def network_of(model: Model, wanted_by: str) -> Network:
     if isinstance(model.predict, Network):
         return model.predict.uncompiled()
     raise InputError(
@@ -249,12 +249,12 @@ def _prepared(network: Network, batch: Any, references: Any) -> tuple[Any, Any]:
     return network.tensor(batch), network.tensor(references)
 
 
-def _only(inputs: Any) -> Any:
+def only(inputs: Any) -> Any:
     """The batch of one that a Representation keeps, made if it is a stream."""
     return inputs if hasattr(inputs, "shape") or isinstance(inputs, list) else inputs[0:1]
 
 
-def _on_arrays(target: Callable[[Any], Any]) -> Callable[[Floats], Floats]:
+def on_arrays(target: Callable[[Any], Any]) -> Callable[[Floats], Floats]:
     """A function of tensors that is called on arrays."""
     torch, read = require("torch", extra="torch"), by_function(target)
 

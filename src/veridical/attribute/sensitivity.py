@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -43,7 +43,7 @@ class Sensitivity:
     ) -> tuple[Explanation, ...]:
         """Explain one instance: one explanation a target, all from the same answers."""
         parts = movable(representation, "Sensitivity")
-        moves = Moves.of(model, parts, self.step, self.n_draws, seed)
+        moves = Moves.of(model, steps_of(parts, self.step, self.n_draws, seed))
         whole = np.ones((1, len(parts.names)), bool)
         outputs = stacked([model(removable(parts, "Sensitivity").keeping(whole, seed)), moves.outputs])
         note = f"weights are how far the output moves, root mean square, as {moves.says}"
@@ -66,6 +66,15 @@ def movable(representation: Representation, wanted_by: str) -> Movable:
     return representation
 
 
+def steps_of(parts: Movable, size: float, n_draws: int, seed: Seed, n_blocks: int | None = None) -> Iterator[Step]:
+    """``n_draws`` ways to move an instance, or one if nothing is drawn."""
+    for i in range(n_draws):
+        step = parts.step(size, child_of(seed, 6, i), n_blocks)
+        yield step
+        if not step.drawn:
+            break
+
+
 @dataclass(frozen=True, eq=False)
 class Moves:
     """Answers to an instance each of whose parts was moved alone, some times."""
@@ -75,16 +84,20 @@ class Moves:
     says: str
 
     @classmethod
-    def of(cls, model: Model, parts: Movable, size: float, n_draws: int, seed: Seed) -> Moves:
-        """Ask about all parts, ``n_draws`` times unless nothing is drawn."""
-        alone, found, step = ~np.eye(len(parts.names), dtype=bool), list[Floats](), None
-        for i in range(n_draws):
-            step = parts.step(size, child_of(seed, 6, i))
-            found += _both_ways(model, step, alone, 1 + sum(map(len, found)))
-            if not step.drawn:
-                break
+    def of(cls, model: Model, steps: Iterable[Step]) -> Moves:
+        """Ask about all parts, once a step; the instance itself was asked about before."""
+        found, step = list[Floats](), None
+        for step in steps:
+            found += _both_ways(model, step, ~np.eye(len(step.both), dtype=bool), 1 + sum(map(len, found)))
         assert step is not None
         return cls(stacked(found), step.both, step.says)
+
+    def most(self, values: Floats) -> Floats:
+        """The largest of one number an answer, over all moves of each part (d,)."""
+        d = len(self.both)
+        largest = values.reshape(-1, d + int(self.both.sum())).max(axis=0)
+        largest[:d][self.both] = np.maximum(largest[:d][self.both], largest[d:])
+        return np.asarray(largest[:d])
 
     def changes(self, y: Floats) -> Floats:
         """How far each part moves the output (m, d), of the answers after the instance's own."""

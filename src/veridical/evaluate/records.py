@@ -279,10 +279,11 @@ class Report(Record):
         save(self, path)
 
     def plot(self, ax: Any = None) -> Any:
-        """A dot and an interval for each method and metric."""
+        """A dot and an interval for each method and metric; of known causes, the curves."""
         from veridical.render.dots import dots
+        from veridical.render.lines import lines
 
-        return dots(self, ax)
+        return lines(self, ax) if self.curves else dots(self, ax)
 
     def __repr__(self) -> str:
         from veridical.render.reports import report_picture

@@ -21,7 +21,15 @@ from veridical.render.maps import heat_map
 from veridical.render.marks import Marks, keyed, marks_of
 from veridical.render.markup import NONE, escape, minus, tag
 from veridical.render.matrix import picked
-from veridical.render.style import CHECK_STYLE, PAGE_STYLE, REPORT_STYLE, STYLE, SUMMARY_STYLE, VIEW_STYLE
+from veridical.render.style import (
+    CHECK_STYLE,
+    CURVE_STYLE,
+    PAGE_STYLE,
+    REPORT_STYLE,
+    STYLE,
+    SUMMARY_STYLE,
+    VIEW_STYLE,
+)
 from veridical.render.tables import EFFECT, bar, facts, judgment, legend, notes, row, table, weights_table
 from veridical.render.views import drawing
 from veridical.render.words import (
@@ -75,6 +83,7 @@ def page(title: str, sections: Sequence[tuple[str, Shown]], lead: str = "") -> s
 def _style(inner: str) -> str:
     """The style of views, summaries and reports only where there is one."""
     kinds = {"view": VIEW_STYLE, "summary": SUMMARY_STYLE, "report": REPORT_STYLE, "check": CHECK_STYLE}
+    kinds["curves"] = CURVE_STYLE
     return STYLE + "".join(style for kind, style in kinds.items() if f'<div class="vd-{kind}"' in inner)
 
 
@@ -90,7 +99,7 @@ def _drawn(shown: Shown) -> str:
         Grouping: groups,
         Membership: belonging,
         Pick: picked,
-        Report: ledger,
+        Report: lambda found: ledger(found, _evidence),
         Verdict: lambda found: verdict(found, _evidence),
         Audit: lambda found: audit(found, _evidence),
     }

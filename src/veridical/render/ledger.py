@@ -7,8 +7,20 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from veridical.evaluate.records import EASY, Comparison, Report
+from veridical.render.flips import Draw, chart, examples
 from veridical.render.markup import NONE, Markup, escape, minus, tag
-from veridical.render.reports import BEST, LEVEL, RANGE, Cell, Column, Sheet, headline, p_words, sheets_of
+from veridical.render.reports import (
+    BEST,
+    LEVEL,
+    RANGE,
+    REFERENCES,
+    Cell,
+    Column,
+    Sheet,
+    headline,
+    p_words,
+    sheets_of,
+)
 from veridical.render.tables import Span, facts, notes
 from veridical.render.words import count, plain
 
@@ -21,8 +33,8 @@ SPACE = escape(" ")  # so that what is copied or read aloud is not one word
 Scale: TypeAlias = tuple[Span, float]  # of a column: its ends, and where the best null row is
 
 
-def ledger(report: Report) -> Markup:
-    """What was compared, then every family: sentences, table, footnotes, and what its metrics measure."""
+def ledger(report: Report, draw: Draw) -> Markup:
+    """What was compared and found, then every family: sentences, curves, table, and what its metrics measure."""
     r, sheets = report, sheets_of(report)
     more = len(r.notes) - MOST_NOTES
     lines = [*r.notes[:MOST_NOTES], *([f"And {count(more, 'more note')}."] if more > 0 else [])]
@@ -32,14 +44,18 @@ def ledger(report: Report) -> Markup:
         tag("div", {"class": "vd-say"}, tag("h3", {}, tag("bdi", {}, escape(headline(r), 300)))),
         _facts(r),
         notes(lines),  # that instances are too few is to be read before the sentences that follow from it
-        *(_family(sheet, r.comparisons) for sheet in sheets),
+        _findings(r),
+        *(_family(sheet, r) for sheet in sheets),
         _key(sheets),
+        examples(r, draw),
     )
 
 
 def _facts(r: Report) -> Markup:
+    known = ("Rows that know", f"{len(r.references):,}", "what was changed, as no method may")
     entries = (
         ("Methods", f"{len(r.methods):,}", "in the order they were given"),
+        *((known,) if r.references else ()),
         ("Null rows", f"{len(r.nulls):,}", "what knowing nothing gets"),
         ("Instances", f"{r.n_instances:,}", "the same for every method"),
         ("Model calls", f"{r.n_calls:,}", "inputs the model was asked about"),
@@ -47,17 +63,26 @@ def _facts(r: Report) -> Markup:
     return facts(entries)
 
 
-def _family(sheet: Sheet, comparisons: Sequence[Comparison]) -> Markup:
-    says = [_saying(c.metric.name, s) for c, s in zip(sheet.columns, sheet.sentences, strict=True)]
+def _findings(r: Report) -> Markup:
+    """What it comes to, a line a method."""
+    lines = [_saying(m, s) for m, s in zip(r.methods, r.findings, strict=False)]
+    return tag("ul", {"class": "vd-says vd-found"}, *lines) if lines else NONE
+
+
+def _family(sheet: Sheet, r: Report) -> Markup:
+    told = [_saying(c.metric.name, s) for c, s in zip(sheet.columns, sheet.sentences, strict=True)]
+    says = tag("ul", {"class": "vd-says"}, *told)
+    title = tag("summary", {}, escape("What the numbers say, one by one"))
     return tag(
         "section",
         {"class": "vd-family"},
         tag("h4", {}, tag("bdi", {}, escape(sheet.family[:1].upper() + sheet.family[1:], 60))),
-        tag("ul", {"class": "vd-says"}, *says),
+        chart(r, sheet.family) if r.findings else says,
         _table(sheet),
         _footnotes(sheet),
+        tag("details", {}, title, says) if r.findings else NONE,
         _measures(sheet),
-        _differences(sheet, comparisons),
+        _differences(sheet, r.comparisons),
     )
 
 
@@ -73,16 +98,22 @@ def _table(sheet: Sheet) -> Markup:
     heads = [tag("th", {"scope": "col"}, escape("Method")), *(_head(c) for c in sheet.columns)]
     scales = [_scale(c, sheet.n_methods) for c in sheet.columns]
     rows = [_row(sheet, i, scales) for i in range(len(sheet.rows))]
-    wide, nulls = {"scope": "rowgroup", "colspan": len(heads)}, rows[sheet.n_methods :]
-    over = tag("tr", {"class": "vd-over"}, tag("th", wide, tag("span", {}, escape(NULLS))))
+    known, nulls = rows[sheet.n_methods : sheet.n_real], rows[sheet.n_real :]
     drawn = tag(
         "table",
         {"class": "vd-scores", "style": f"--n:{len(sheet.columns)}"},
         tag("thead", {}, tag("tr", {}, *heads)),
         tag("tbody", {}, *rows[: sheet.n_methods]),
-        tag("tbody", {"class": "vd-null"}, over, *nulls) if nulls else NONE,
+        tag("tbody", {}, _over(REFERENCES[:1].upper() + REFERENCES[1:], len(heads)), *known) if known else NONE,
+        tag("tbody", {"class": "vd-null"}, _over(NULLS, len(heads)), *nulls) if nulls else NONE,
     )
     return _box(f"Scores: {plain(sheet.family, 60)}", drawn)
+
+
+def _over(words: str, n: int) -> Markup:
+    """A line that heads some rows."""
+    wide = {"scope": "rowgroup", "colspan": n}
+    return tag("tr", {"class": "vd-over"}, tag("th", wide, tag("span", {}, escape(words))))
 
 
 def _box(label: str, inner: Markup) -> Markup:
@@ -93,7 +124,7 @@ def _box(label: str, inner: Markup) -> Markup:
 def _head(c: Column) -> Markup:
     arrow = {"role": "img", "aria-label": f"{plain(c.metric.better, 20)} is better"}
     shown = tag("span", arrow, escape(c.arrow)) if c.arrow else NONE
-    return tag("th", {"scope": "col"}, tag("bdi", {}, escape(c.metric.name, 60)), SPACE, shown)
+    return tag("th", {"scope": "col"}, tag("bdi", {}, escape(c.title, 60)), SPACE, shown)
 
 
 def _row(sheet: Sheet, i: int, scales: Sequence[Scale]) -> Markup:
@@ -133,7 +164,7 @@ def _scale(c: Column, n_methods: int) -> Scale:
         e for k in c.cells if k.ranged for e in (k.score.low, k.score.high) if low - reach <= e <= high + reach
     ]
     easy, best = EASY.get(c.metric.family, ()), min if c.metric.better == "lower" else max
-    known = [k.score for k in c.cells[n_methods:] if k.known]
+    known = [k.score for k in c.cells[n_methods:] if k.known and k.score.null]
     nulls = [score.mean for score in known if score.method.partition(" ")[0] not in easy]
     return (min([low, *ends]), max([high, *ends])), best(nulls, default=math.nan)
 

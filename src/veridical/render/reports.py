@@ -11,6 +11,7 @@ from veridical.evaluate.records import Metric, Report, Score
 from veridical.render.terminal import column, wrap
 from veridical.render.words import cells, count, plain, shorten
 
+BLOCKS = "▁▂▃▄▅▆▇█"
 ARROWS = {"higher": "↑", "lower": "↓"}
 LONGEST = 9  # characters of a number before it is written with an exponent
 NAMES, HEADS = 28, 24  # columns of a terminal that the name of a method and of a metric may take
@@ -107,8 +108,10 @@ def best_of(r: Report, metric: str) -> tuple[str, ...]:
 
 def _sheet(r: Report, family: str, told: Mapping[str, str]) -> Sheet:
     metrics = [m for m in r.metrics if m.family == family]
-    rows, notes, columns = r.rows, dict[str, int](), []
-    causes = {c.cause for c in r.curves}
+    known = {s.method for s in r.scores if math.isfinite(s.mean) and s.metric in {m.name for m in metrics}}
+    references = [row for row in r.references if row in known]
+    rows = (*r.methods, *references, *(row for row in r.nulls if row in known or not r.curves))
+    notes, columns, causes = dict[str, int](), [], {c.cause for c in r.curves}
     for metric in metrics:
         own, made = r.alone(metric.name), []
         best = best_of(own, metric.name)
@@ -121,7 +124,7 @@ def _sheet(r: Report, family: str, told: Mapping[str, str]) -> Sheet:
         title, _, cause = metric.name.rpartition(" (")
         short = title if cause.removesuffix(")") in causes else metric.name
         columns.append(Column(metric, tuple(made), figures(c.score for c in made), short))
-    sentences, sizes = tuple(told[m.name] for m in metrics), (len(r.methods), len(r.references))
+    sentences, sizes = tuple(told[m.name] for m in metrics), (len(r.methods), len(references))
     return Sheet(family, sentences, rows, *sizes, tuple(columns), tuple(notes))
 
 
@@ -156,11 +159,25 @@ def report_picture(report: Report, width: int = 80) -> str:
     for sheet in sheets:
         said = () if r.findings else sheet.sentences
         lines += ["", f"── {plain(sheet.family, 60)} ──", *(plain(s, 600).strip() for s in said)]
+        lines += _curves(r, sheet.family)
         lines += _table(sheet, wide)
         lines += [f"({i}) {note}" for i, note in enumerate(sheet.notes, 1)]
     lines += ["", *_key(sheets)] if sheets else []
     lines += [f"the model was asked about {r.n_calls:,} inputs", *(f"note: {plain(n, 500)}" for n in r.notes)]
     return "\n".join(chain.from_iterable(wrap(line, width) for line in lines))
+
+
+def _curves(r: Report, cause: str) -> list[str]:
+    """How often the k heaviest parts flip the decision, for k from 1 on, a block each."""
+    found = [c for c in r.curves if c.cause == cause]
+    names = column([plain(c.method) for c in found], NAMES) if found else []
+    said = [f"decisions flipped by the k heaviest parts, for k from 1 to {len(c.rate) - 1}" for c in found[:1]]
+    drawn = [f"  {name}  {''.join(map(_block_of, c.rate[1:]))}" for name, c in zip(names, found, strict=True)]
+    return [*said, *drawn]
+
+
+def _block_of(share: float) -> str:
+    return BLOCKS[min(int(share * len(BLOCKS)), len(BLOCKS) - 1)] if math.isfinite(share) else "-"
 
 
 def _key(sheets: Sequence[Sheet]) -> list[str]:

@@ -1,5 +1,5 @@
 """The style sheets: one for every record, one for views, one for groups and picks, one for
-reports, one for checks, one for whole pages."""
+reports, one for curves in them, one for checks, one for whole pages."""
 
 STYLE = """
 .vd{--vd-up:#2f7fc1;--vd-down:#d9730d;--vd-yes:#0f8a6d;--vd-no:#cf3a63;--vd-line:rgba(128,128,128,.28);
@@ -227,6 +227,26 @@ font-style:normal;font-size:.82em}
 .vd .vd-scores tbody{display:table-row-group}.vd .vd-scores tbody tr{display:table-row}
 .vd .vd-scores th:first-child bdi{max-width:8.5em}}
 @media print{.vd .vd-box{overflow:visible}}
+"""
+CURVE_STYLE = """
+.vd{--vd-0:#2f7fc1;--vd-1:#d9730d;--vd-2:#0f8a6d;--vd-3:#a8559b;--vd-4:#8a6d1f;--vd-5:#cf3a63;--vd-6:#4a6fd0;
+--vd-7:#5f7d2c}
+.vd .vd-curves{margin:0 0 1.6em}
+.vd .vd-curves figcaption{max-width:62ch;margin:0 0 .9em}
+.vd .vd-curves .vd-line{stroke-width:2.2}
+.vd .vd-c0{stroke:var(--vd-0)}.vd .vd-c1{stroke:var(--vd-1)}.vd .vd-c2{stroke:var(--vd-2)}
+.vd .vd-c3{stroke:var(--vd-3)}.vd .vd-c4{stroke:var(--vd-4)}.vd .vd-c5{stroke:var(--vd-5)}
+.vd .vd-c6{stroke:var(--vd-6)}.vd .vd-c7{stroke:var(--vd-7)}
+.vd .vd-b0{background:var(--vd-0)}.vd .vd-b1{background:var(--vd-1)}.vd .vd-b2{background:var(--vd-2)}
+.vd .vd-b3{background:var(--vd-3)}.vd .vd-b4{background:var(--vd-4)}.vd .vd-b5{background:var(--vd-5)}
+.vd .vd-b6{background:var(--vd-6)}.vd .vd-b7{background:var(--vd-7)}
+.vd .vd-curves .vd-known{stroke:currentColor;stroke-width:1.6}
+.vd .vd-curves .vd-nothing{stroke:#868b92;stroke-width:1.4}
+.vd .vd-known.vd-d1{stroke-dasharray:7 4}.vd .vd-nothing.vd-d0{stroke-dasharray:2 3}
+.vd .vd-nothing.vd-d1{stroke-dasharray:8 3 2 3}.vd .vd-nothing.vd-d2{stroke-dasharray:10 5}
+.vd .vd-curves .vd-key span{display:inline-flex;align-items:center;gap:.5em}
+.vd .vd-curves .vd-key svg{width:28px;height:10px;flex:none}
+.vd .vd-found{margin-top:1.4em}
 """
 CHECK_STYLE = """
 .vd .vd-verdict.vd-none{border-color:var(--vd-line);background:var(--vd-tint)}

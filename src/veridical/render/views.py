@@ -37,11 +37,17 @@ MOST_FRAMES = 8
 MOST_SHAPES = 60  # parts tinted in one frame
 MOST_TOLD = 10_000  # pieces of a text, marked or not, that tell their numbers
 MOST_STOPS = 60  # pieces of a text that the keyboard stops at
+BARE = Marks((), np.empty(0), np.empty(0), (), (), np.empty(0, bool), {})  # of an instance that is only shown
 
 
 def drawing(view: View, marks: Marks) -> Markup:
     """The whole view, with its key."""
     return tag("div", {"class": "vd-view"}, _view(view, marks), _key())
+
+
+def bare(view: View) -> Markup:
+    """The instance as it is, without any mark."""
+    return tag("div", {"class": "vd-view"}, _view(view, BARE))
 
 
 def _view(view: View, marks: Marks) -> Markup:
@@ -93,7 +99,9 @@ def _picture(view: View, marks: Marks) -> Markup:
     for f in chosen:
         frame, parts, wide = _fitted(pixels[f], labels[f], width)
         first, second = _pair(png(frame), parts, marks, (titles[f] or "the picture", wide, Axes()))
-        if len(chosen) == 1:
+        if not marks.names:
+            pairs.append(figure(escape(titles[f], 80) if titles[f] else NONE, first))
+        elif len(chosen) == 1:
             pairs += [
                 figure(escape(titles[f] or "as it is", 80), first),
                 figure(escape("what counts in it"), second),
@@ -114,7 +122,9 @@ def _spectrogram(view: View, marks: Marks) -> Markup:
     content = png(shrink(levels, h, w), heat())
     told = ("the spectrogram", MAP, axes)
     first, second = _pair(content, sample(labels, h, w), marks, told, (MAP, 220))
-    pair = (figure(escape("as it is"), first), figure(escape("what counts in it"), second))
+    pair = (figure(escape("as it is"), first), figure(escape("what counts in it"), second))[
+        : 1 + bool(marks.names)
+    ]
     return join(tag("div", {"class": "vd-pair"}, *pair), players(data, marks))
 
 

@@ -234,7 +234,7 @@ class Mixed:
         """Whether every field is."""
         return all(getattr(own, "steady", False) for own in self._representations)
 
-    def step(self, size: float, seed: Seed) -> Step:
+    def step(self, size: float, seed: Seed, n_blocks: int | None = None) -> Step:
         """Every field moved as it can be."""
         steps = list[Step]()
         for i, field in enumerate(self.fields):
@@ -243,7 +243,7 @@ class Mixed:
                     f"the parts of the field {field.name!r} cannot be moved a little: its representation has no "
                     "step, which Movable asks for"
                 )
-            steps.append(field.representation.step(size, child_of(seed, 4, i)))
+            steps.append(field.representation.step(size, child_of(seed, 4, i), n_blocks))
         says = "; ".join(f"{field.name}: {step.says}" for field, step in zip(self.fields, steps, strict=True))
         ahead, back = ([getattr(step, way) for step in steps] for way in ("ahead", "back"))
         both = np.concatenate([step.both for step in steps])

@@ -88,15 +88,15 @@ class Masked(ByLaw):
             )
         return known
 
-    def step(self, size: float, seed: Seed) -> Step:
+    def step(self, size: float, seed: Seed, n_blocks: int | None = None) -> Step:
         """All parts moved a little, as they can be."""
-        move: Callable[[float, np.random.Generator], Moved] | None = getattr(self.compose, "moved", None)
+        move: Callable[..., Moved] | None = getattr(self.compose, "moved", None)
         if move is None:
             raise InputError(
                 f"{type(self.compose).__name__} does not say how parts are moved a little: it needs "
-                "moved(size, rng)"
+                "moved(size, rng, n_blocks)"
             )
-        found = move(size, generator(seed))
+        found = move(size, generator(seed), n_blocks)
         back = found.ahead if found.back is None else found.back
         both = np.full(len(self.parts), found.back is not None)
         return Step(partial(Composed, found.ahead), partial(Composed, back), both, found.drawn, found.says)

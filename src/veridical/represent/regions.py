@@ -58,8 +58,31 @@ class Places:
                 return _sums(self.spread, fitting, n_parts) / np.maximum(counts, 1.0)
         return None
 
-    def spread_of(self, x: Floats) -> Floats:
+    def signs(self, rng: np.random.Generator, n_blocks: int | None) -> Floats:
+        """Numbers from -1 to 1, one a value, or one a block of places, with about ``n_blocks`` blocks a part."""
+        if n_blocks is None:
+            return 2 * rng.random(self.shape) - 1
+        n_parts = int(self.labels.max()) + 1
+        edge = max(round((self.labels.size / (n_parts * n_blocks)) ** (1 / self.labels.ndim)), 1)
+        blocks = [np.arange(n) // edge for n in self.labels.shape]
+        coarse = (2 * rng.random([int(b[-1]) + 1 for b in blocks]) - 1)[np.ix_(*blocks)]
+        whole = coarse if self.channel is None else np.expand_dims(coarse, self.channel)
+        return np.broadcast_to(whole, self.shape)
+
+    def moved(self, x: Array, size: float, signs: Floats) -> tuple[Array, Array | None, str]:
+        """The instance moved by the signs of numbers, the opposite way if there is one, and how far, in words."""
+        if x.dtype.kind == "b":  # there is no less than the whole way
+            return x ^ (np.abs(signs) < size), None, f"{100 * size:.3g} % of its values flip"
+        step = size * self.spread_of(x)
+        if x.dtype.kind in "iu":
+            step = np.maximum(np.rint(step), 1.0)
+        ahead, back = (as_type(x + way * step * np.sign(signs), x.dtype) for way in (1, -1))
+        far = " or ".join(f"{one:.3g}" for one in np.unique(step)[:3])
+        return ahead, back, f"each value moves by {far}, up or down at random"
+
+    def spread_of(self, values: Array) -> Floats:
         """The standard deviation of the instance's values, or of each kind of them; never 0."""
+        x = values.astype(np.float64)
         axes = None if self.apart is None else tuple(a for a in range(x.ndim) if a != self.apart)
         sd, size = (
             np.asarray(f, np.float64) for f in (x.std(axes, keepdims=True), np.abs(x).max(axes, keepdims=True))
@@ -118,10 +141,11 @@ class ArrayComposer:
             row ^= self.fill
         return made.view(self.dtype).reshape(n, *self.places.shape)
 
-    def moved(self, size: float, rng: np.random.Generator) -> Moved:
+    def moved(self, size: float, rng: np.random.Generator, n_blocks: int | None = None) -> Moved:
         """Every value moved by a random sign."""
         x = (self.fill ^ self.switch).view(self.dtype).reshape(self.places.shape)
-        return _moved(x, partial(ArrayComposer.of, x, places=self.places), self.places, size, rng)
+        of = partial(ArrayComposer.of, x, places=self.places)
+        return _moved(of, self.places.moved(x, size, self.places.signs(rng, n_blocks)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,25 +173,17 @@ class TensorComposer:
         kept = require("torch", extra="torch").as_tensor(masks, device=self.x.device)[:, self.labels.reshape(-1)]
         return self.x.where(kept.reshape(len(masks), *self.labels.shape), self.fill)
 
-    def moved(self, size: float, rng: np.random.Generator) -> Moved:
+    def moved(self, size: float, rng: np.random.Generator, n_blocks: int | None = None) -> Moved:
         """Every value moved by a random sign."""
         x = numbers_of(self.x, "an instance")
-        return _moved(x, partial(TensorComposer.of, self.x, places=self.places), self.places, size, rng)
+        of = partial(TensorComposer.of, self.x, places=self.places)
+        return _moved(of, self.places.moved(x, size, self.places.signs(rng, n_blocks)))
 
 
-def _moved(x: Array, of: Callable[..., Any], places: Places, size: float, rng: np.random.Generator) -> Moved:
-    """An array moved at random, and the opposite way; ``of`` makes the composer that fills with another."""
-    if x.dtype.kind == "b":  # there is no less than the whole way
-        return Moved(
-            of(fill=x ^ (rng.random(x.shape) < size)), None, True, f"{100 * size:.3g} % of its values flip"
-        )
-    step = size * places.spread_of(x.astype(np.float64))
-    if x.dtype.kind in "iu":
-        step = np.maximum(np.rint(step), 1.0)
-    signs = np.where(rng.random(x.shape) < 0.5, -step, step)
-    ahead, back = (of(fill=as_type(x + way, x.dtype)) for way in (signs, -signs))
-    far = " or ".join(f"{one:.3g}" for one in np.unique(step)[:3])
-    return Moved(ahead, back, True, f"each value moves by {far}, up or down at random")
+def _moved(of: Callable[..., Any], ways: tuple[Array, Array | None, str]) -> Moved:
+    """What makes inputs of arrays that were moved; ``of`` gives what fills with another."""
+    ahead, back, says = ways
+    return Moved(of(fill=ahead), None if back is None else of(fill=back), True, says)
 
 
 def compose(

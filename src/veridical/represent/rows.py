@@ -246,7 +246,7 @@ class Row:
         drawn = self.background.realize(self.background.draw_apart(seed, len(masks)), self.row)
         return self.background.mixed(self.row, drawn, masks)
 
-    def step(self, size: float, seed: Seed) -> Step:
+    def step(self, size: float, seed: Seed, n_blocks: int | None = None) -> Step:
         """Numbers moved by ``size`` standard deviations of the background; categories become others."""
         return step_of(self.background, self.row, size, generator(seed))
 

@@ -67,7 +67,7 @@ class SparseRow:
         """The row once a mask, as for ``realize``."""
         return self._masked(masks)
 
-    def step(self, size: float, seed: Seed) -> Step:
+    def step(self, size: float, seed: Seed, n_blocks: int | None = None) -> Step:
         """Values moved by ``size`` of their own root mean square."""
         far = size * float(np.sqrt(np.mean(np.square(self.row.data, dtype=np.float64))))
 

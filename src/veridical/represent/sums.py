@@ -40,7 +40,7 @@ class SumComposer:
         torch = require("torch", extra="torch")
         return torch.as_tensor(made, dtype=self.like.dtype, device=self.like.device)
 
-    def moved(self, size: float, rng: np.random.Generator) -> Moved:
+    def moved(self, size: float, rng: np.random.Generator, n_blocks: int | None = None) -> Moved:
         """Every part louder, and softer."""
         ahead, back = (replace(self, parts=way * size * self.parts) for way in (-1, 1))
         return Moved(ahead, back, False, f"each part becomes {100 * size:.3g} % louder, and softer")

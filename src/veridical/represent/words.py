@@ -207,7 +207,7 @@ class TextComposer:
         kept: bytes = text.compress(shown.ravel()).tobytes()
         return kept.decode(errors="surrogatepass").split(self.end)[:-1]
 
-    def moved(self, size: float, rng: np.random.Generator) -> Moved:
+    def moved(self, size: float, rng: np.random.Generator, n_blocks: int | None = None) -> Moved:
         """Every piece misspelled; a part that comes more than once, each time alike."""
         wrong: dict[str, str] = {}
         for piece, part in self.pieces:

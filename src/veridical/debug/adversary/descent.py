@@ -23,7 +23,15 @@ SLACK = 1e-3  # by which a search goes beyond the confidence that is asked for, 
 SHORTER = 0.99  # how much shorter a change must be, to be much better
 FLAT = "the loss has no slope at the instance"
 
-Move = Callable[[Any, Any, Any], Any]  # the change (m, …), the slope of the loss, and which rows, to a new change
+Move = Callable[[Any, Any, "Going"], Any]  # the change (m, …) and the slope of the loss (m, …), to a new change
+
+
+@dataclass(frozen=True, eq=False)
+class Going:
+    """Instances whose search goes on."""
+
+    rows: Any  # (m,) tensor of their numbers
+    sure: Bools  # (m,) whether they are decided as wanted now, as surely as is asked for
 
 
 class Settings(Protocol):
@@ -133,7 +141,7 @@ class Search:
             values = self.ground.within(start[rows] + delta[rows])
             height = self.ground.height(values, wanted[active])
             moved = values - start[rows]
-            state.keep(todo[active], moved, height.labels == wanted[active], height.support)
+            sure = state.keep(todo[active], moved, height.labels == wanted[active], height.support)
             if not step:
                 state.flat[todo] = (height.slope == 0).flatten(1).all(dim=1).cpu().numpy()
             done = state.reached[todo[active]] & (state.idle[todo[active]] >= self.kind.patience)
@@ -142,10 +150,10 @@ class Search:
                 return
             slope = height.slope[going] if mask is None else height.slope[going] * mask[active[going]]
             active, rows = active[going], rows[going]
-            delta[rows] = move(delta[rows], slope, rows)
+            delta[rows] = move(delta[rows], slope, Going(rows, sure[going]))
 
     def _found(self, state: Best, chosen: Sequence[Bools | None]) -> dict[int, Found]:
-        made = self.ground.finish(self.some, state.delta)
+        made = self.ground.finish(self.some, state.delta, self.ground.limits)
         return {
             int(row): Found(changed, int(state.n_calls[i]), chosen[i], sounds, FLAT if state.flat[i] else "")
             for i, (row, (changed, sounds)) in enumerate(zip(self.rows, made, strict=True))
@@ -191,8 +199,8 @@ class Best:
         self.n_calls = np.zeros(m, np.int64)
         self.attempt, self.at = 0, np.zeros(m, np.int64)  # this one, and the one at which the best was found
 
-    def keep(self, rows: Ints, delta: Any, flips: Bools, support: Floats) -> None:
-        """Note what was found for some rows."""
+    def keep(self, rows: Ints, delta: Any, flips: Bools, support: Floats) -> Bools:
+        """Note what was found for some rows; which are sure enough (m,)."""
         level = flips * (1 + (support >= self.least))
         merit = np.where(level == 2, -delta.flatten(1).norm(dim=1).cpu().double().numpy(), support)
         rises, equal = level > self.level[rows], level == self.level[rows]
@@ -203,6 +211,7 @@ class Best:
         self.delta[self.start.new_tensor(rows[at]).long()] = delta[self.start.new_tensor(at).long()]
         self.idle[rows] = np.where(much, 0, self.idle[rows] + 1)
         self.n_calls[rows] += 1
+        return np.asarray(level == 2)
 
     @property
     def reached(self) -> Bools:

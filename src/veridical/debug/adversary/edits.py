@@ -11,12 +11,12 @@ import numpy as np
 
 from veridical.attribute.ask import Model, n_rows
 from veridical.debug.adversary.descent import SLACK, enough
-from veridical.debug.adversary.records import Aim, Cause, Found, alone
+from veridical.debug.adversary.records import Aim, Cause, Found
 from veridical.debug.asked import joined
 from veridical.debug.records import rows_at
-from veridical.errors import InputError, check_number, check_whole
+from veridical.errors import check_number, check_whole
 from veridical.masks import generator
-from veridical.records import Bools, Floats, Ints, Record, Representation, Seed
+from veridical.records import Bools, Floats, Ints, Record, Representation, Representer, Seed
 
 AT_ONCE = 25  # edits that are tried together
 MEMORY = 2**24  # numbers of inputs that are made for all searches that run side by side, about
@@ -36,8 +36,8 @@ class Canvas(Protocol):
         """One input a mask (n, d), as the model takes them: its parts are those of the other copy of that row."""
         ...
 
-    def named(self, changed: Any, mask: Bools, own: Representation) -> Bools | None:
-        """The edited parts as those of the changed copy, whose representation is ``own``; None if it has none."""
+    def named(self, changed: Any, mask: Bools, represent: Representer) -> Bools | None:
+        """The edited parts as those of the changed copy; None if it cannot be cut as the instance is."""
         ...
 
 
@@ -55,9 +55,9 @@ class Edited(Record):
 class Edit(ABC):
     """Other content in k parts of an instance; ``others`` says which.
 
-    At most ``n_tries`` edits are tried, of parts that are drawn at random, until the model's output for the wanted
-    label is at least ``confidence``. Of several parts, those that can be undone without losing the decision are:
-    what is left is a smallest cause, of two parts or more, none of which can be missed.
+    At most ``n_tries`` edits are tried, of parts that are drawn at random, until the wanted label has
+    ``confidence``. Of several parts, those that can be undone without losing the decision are: what is left is a
+    smallest cause, of two parts or more, none of which can be missed.
     """
 
     purpose: ClassVar[str] = "content"
@@ -98,10 +98,10 @@ class Edit(ABC):
 
     def _found(self, scene: Scene, rng: np.random.Generator) -> Asking[Found]:
         n_parts = scene.canvas.n_parts
-        if self.k > n_parts:
-            raise InputError(f"k is {self.k}, but an instance has {n_parts} parts: edit fewer of them")
         if scene.aim.labels[scene.i] == scene.wanted:
             return scene.untouched
+        if self.k > n_parts:
+            return replace(scene.untouched, reason=f"it has {n_parts} parts, and k={self.k} are to be edited")
         try:
             return (yield from Search(self, scene).run(rng))
         except NothingToTake as cause:
@@ -177,40 +177,43 @@ class Search:
 
     def _best(self, edited: Edited, rows: Ints) -> Asking[Found | None]:
         """Of edits that flip the decision, the one that needs most of its parts, if there are two at least."""
-        best, size = None, 0 if self.edit.k == 1 else 1
-        for row in rows:
-            other, mask = rows_at(edited.others, [row]), edited.masks[row]
-            mask = yield from self._pruned(other, mask)
-            made = self._made(other, mask) if mask.sum() > size else None
+        others, masks = rows_at(edited.others, rows), edited.masks[rows]
+        if self.edit.k > 1 and len(rows):
+            masks = yield from self._pruned(others, masks)
+        sizes = masks.sum(axis=1)
+        for row in np.argsort(-sizes, kind="stable"):
+            made = self._made(rows_at(others, [row]), masks[row]) if sizes[row] >= min(self.edit.k, 2) else None
             if made is not None:
-                best, size = made, int(mask.sum())
-            if size == self.edit.k:
-                break
-        return best
+                return made
+        return None
 
-    def _pruned(self, other: Any, mask: Bools) -> Asking[Bools]:
-        """The parts that the decision needs; none if it becomes unsure without those that it does not.
+    def _pruned(self, others: Any, masks: Bools) -> Asking[Bools]:
+        """The parts that each decision needs; none where it becomes unsure without those that it does not.
 
         One part after the other is undone, each time the one that leaves most, as long as the decision stays.
         """
-        while mask.sum() > 1:
-            parts = np.flatnonzero(mask)
-            fewer = np.repeat(mask[None], len(parts), axis=0)
-            fewer[np.arange(len(parts)), parts] = False
-            edited = yield from self.scene.said(rows_at(other, np.zeros(len(fewer), int)), fewer)
-            still = np.flatnonzero(edited.flips)
-            if not len(still):
-                break
-            left = still[np.argmax(edited.support[still])]
-            if edited.support[left] < enough(self.edit.confidence):
-                return np.zeros_like(mask)
-            mask = fewer[left]
-        return mask
+        masks, going = masks.copy(), np.arange(len(masks))
+        while len(going):
+            at, part = np.nonzero(masks[going])
+            fewer = masks[going[at]]
+            fewer[np.arange(len(part)), part] = False
+            edited = yield from self.scene.said(rows_at(others, going[at]), fewer)
+            left = []
+            for own, row in enumerate(going):
+                still = np.flatnonzero(edited.flips & (at == own))
+                if not len(still):
+                    continue  # it needs all that it has
+                best = still[np.argmax(edited.support[still])]
+                sure = edited.support[best] >= enough(self.edit.confidence)
+                masks[row] = fewer[best] & sure
+                left += [row] * bool(masks[row].sum() > 1)
+            going = np.array(left, dtype=np.int64)
+        return masks
 
     def _made(self, other: Any, mask: Bools) -> Found | None:
-        """The edit as what was found; None if its changed copy is cut into other parts altogether."""
+        """The edit as what was found; None if its changed copy is not cut as the instance is."""
         changed = self.scene.canvas.mix(other, mask[None])
-        parts = self.scene.canvas.named(changed, mask, self.scene.aim.represent(alone(changed)))
+        parts = self.scene.canvas.named(changed, mask, self.scene.aim.represent)
         return None if parts is None else Found(changed, 0, parts)
 
 

@@ -14,7 +14,7 @@ from veridical.debug.adversary.records import Aim
 from veridical.debug.asked import joined
 from veridical.debug.records import rows_at
 from veridical.errors import InputError
-from veridical.records import Bools, Representation
+from veridical.records import Bools, Representation, Representer
 from veridical.represent.masked import Masked
 from veridical.represent.rows import Row
 from veridical.represent.words import TextComposer
@@ -38,10 +38,10 @@ class Text:
         """Texts with the parts of a mask swapped for other words, of which each row has one a part."""
         return ["".join(self._swapped(words, mask)) for words, mask in zip(others, masks, strict=True)]
 
-    def named(self, changed: list[str], mask: Bools, own: Representation) -> Bools | None:
+    def named(self, changed: list[str], mask: Bools, represent: Representer) -> Bools | None:
         """The swapped words among the parts of the changed text; None if it is not cut into as many pieces."""
-        assert isinstance(own, Masked)
-        new = own.compose.pieces  # type: ignore[attr-defined]
+        own: Any = represent(changed[0])
+        new = own.compose.pieces
         if len(new) != len(self.pieces):
             return None
         swapped, kept = set[int](), set[int]()
@@ -115,7 +115,7 @@ class Cells:
         """Rows with the columns of a mask from other rows."""
         return self.row.background.mixed(self.row.row, others, ~masks)
 
-    def named(self, changed: Any, mask: Bools, own: Representation) -> Bools:
+    def named(self, changed: Any, mask: Bools, represent: Representer) -> Bools:
         """The same columns are the parts of every row."""
         return mask
 

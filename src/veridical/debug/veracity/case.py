@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from veridical.masks import child_of
 from veridical.records import Bools, Floats, Representation, Representer, Seed
 
 AT_ONCE = 1024  # inputs that are made at once
+MOST = 0.9  # of the change, squared, that the parts hold which are called guilty where an instance is cut anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +38,14 @@ class Case:
     def of(cls, cause: Cause, represent: Representer, asked: tuple[Model, Decision], seed: Seed) -> Case:
         """The parts of a cause; InputError where they do not fit it."""
         model, decision = asked
-        pinned = _pinned(represent, cause.x)
-        representation = pinned(cause.changed)
-        d = len(representation.names)
-        if cause.parts is not None and len(cause.parts) != d:
-            raise InputError(f"the changed copy is cut into {d} parts, the instance into {len(cause.parts)}")
-        sizes = norms(representation, cause)
-        made = cls(cause, pinned, representation, model, decision, seed, sizes, cause.parts)
+        representation: Any = represent(cause.changed)
+        sizes, guilty, pinned = norms(representation, cause), cause.parts, represent
+        if callable(getattr(represent, "segment", None)):  # it may cut each copy in another way
+            pinned = replace(cast(Any, represent), segment=representation.places.labels)
+            guilty = None if guilty is None else _holding(sizes)
+        if guilty is not None and len(guilty) != len(sizes):
+            raise InputError(f"the changed copy is cut into {len(sizes)} parts, the instance into {len(guilty)}")
+        made = cls(cause, pinned, representation, model, decision, seed, sizes, guilty)
         made._check_ends()
         return made
 
@@ -114,8 +116,10 @@ class Case:
             raise InputError(f"the change does not lie in the parts: {what}")
 
 
-def _pinned(represent: Any, x: Any) -> Any:
-    """A representer that cuts other instances as it cuts this one, where its cut depends on what it sees."""
-    if not callable(getattr(represent, "segment", None)):
-        return represent
-    return replace(represent, segment=represent(x).compose.places.labels)
+def _holding(sizes: Floats) -> Bools:
+    """The fewest parts that hold most of the change."""
+    order, energy = np.argsort(-sizes, kind="stable"), np.square(sizes)
+    before = np.cumsum(energy[order]) - energy[order]
+    found = np.zeros(len(sizes), bool)
+    found[order[before < MOST * energy.sum()]] = True
+    return found

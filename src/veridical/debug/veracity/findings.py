@@ -51,17 +51,22 @@ def _found(report: Report, method: str, causes: Sequence[str]) -> str:
 
 
 def _flipped(report: Report, method: str, causes: Sequence[str]) -> str:
-    """Of what the largest changes flip, how much the heaviest parts flip, where a change may be anywhere."""
-    known = {}
-    for cause in causes:
-        norm = [s for s in report.scores if s.metric == named("flip@3", cause) and s.method == NORM]
-        anywhere = any(m.name == named("overlap@3", cause) for m in report.metrics)
-        if anywhere and norm and np.nansum(norm[0].values) >= FEWEST:
-            known[cause] = _mean(report, "ratio@3", cause, method)
-    each = [f"{_share(ratio)} for {cause}" for cause, ratio in known.items() if np.isfinite(ratio)]
-    if not each:
-        return ""
-    return f"of the decisions that the three largest changes flip, its three heaviest parts flip {listed(each)}"
+    """How much the heaviest parts flip beside the largest changes, where a change may be anywhere."""
+    anywhere = [c for c in causes if any(m.name == named("overlap@3", c) for m in report.metrics)]
+    enough = [c for c in anywhere if np.nansum(report.score(named("flip@3", c), NORM).values) >= FEWEST]
+    ratios = {c: _mean(report, "ratio@3", c, method) for c in enough}
+    means = {
+        c: (_mean(report, "mean flip", c, row) for row in (method, NORM)) for c in anywhere if c not in enough
+    }
+    three = [f"{_share(ratio)} for {c}" for c, ratio in ratios.items() if np.isfinite(ratio)]
+    every = [
+        f"{_share(own)} for {c} (the largest changes: {_share(norm)})"
+        for c, (own, norm) in means.items()
+        if np.isfinite(own)
+    ]
+    said = [f"of the decisions that the three largest changes flip, its three heaviest parts flip {listed(three)}"]
+    more = [f"over all numbers of parts its heaviest flip {listed(every)}"]
+    return "; ".join([*(said if three else []), *(more if every else [])])
 
 
 def _told(report: Report, method: str, causes: Sequence[str]) -> str:

@@ -153,4 +153,4 @@ ANYWHERE = (  # of causes that may be anywhere: the change is kept in the parts 
 def tests_of(known: bool) -> tuple[Test, ...]:
     """All tests of a kind of cause, whose parts are known or not."""
     found = KNOWN if known else ANYWHERE
-    return (*_flips(), *_sets(), *found, *_necessity(), *_signals(), *_controls())
+    return (*found, *_flips(), *_necessity(), *_sets(), *_signals(), *_controls())
