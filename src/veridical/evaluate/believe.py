@@ -80,12 +80,18 @@ def believed(
 ) -> Verdict:
     """The verdict on one explanation of an instance, of which the representation is given."""
     effects, asked = _checked(model, representation, explanation, target, seed)
-    if not effects.max() > 0:
-        return _nothing(explanation, "no part speaks for the output that is explained")
     found = panel(model, representation, asked, child_of(seed, PANEL))
     if not found.ways:
         return _nothing(explanation, "no part changes the output, whichever way it is taken away")
+    if not effects.max() > 0:
+        return _nothing(explanation, "no part speaks for the output that is explained")
     return _verdict(explanation, signs_of(explanation, effects, found))
+
+
+def chance(explanation: Explanation, representation: Representation, found: Panel, seed: Seed) -> float:
+    """The probability alone, beside a panel that several explanations of an instance share."""
+    effects = effects_of(representation, explanation, seed)
+    return probability(signs_of(explanation, effects, found)) if found.ways and effects.max() > 0 else 0.0
 
 
 def signs_of(explanation: Explanation, effects: Floats, found: Panel) -> Signs:
