@@ -195,12 +195,17 @@ def _verdict(explanation: Explanation, signs: Signs) -> Verdict:
         passed=chance >= ENOUGH,
         observed=chance,
         expected=ENOUGH,
-        sentence=f"{name} {said} the part that did it ({100 * chance:.0f} %): {agree}.",
+        sentence=f"{name} {said} the part that did it ({_percent(chance)}): {agree}.",
         check=CHECK,
         method=_method(explanation),
         measures=tuple(Measured(sign, value) for sign, value in signs.values.items()),
         notes=_notes(signs, rivals, explanation),
     )
+
+
+def _percent(chance: float) -> str:
+    """No more sure than it can be."""
+    return "over 99 %" if chance > 0.99 else "under 1 %" if chance < 0.01 else f"{100 * chance:.0f} %"
 
 
 def _notes(signs: Signs, rivals: list[str], explanation: Explanation) -> tuple[str, ...]:
