@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
+from veridical.attribute.ask import resolve
 from veridical.debug.adversary.records import Aim, Cause, Kind
 from veridical.debug.veracity.case import Case
 from veridical.debug.veracity.orders import NORM, Typical, ranked, references, unasked
 from veridical.debug.veracity.questions import CONTROLS, FLIPS, SIGNALS
 from veridical.errors import VeridicalError
+from veridical.evaluate.believe import effects_of, probability, signs_of
 from veridical.evaluate.trials import Kept, explanations, words
+from veridical.evaluate.ways import Panel, panel
 from veridical.masks import child_of
 from veridical.records import Bools, Explanation, Floats, Ints, Method, Seed
 
-MAKE, CASE, OWN, AGAIN = range(4)  # what seeds are for
+MAKE, CASE, OWN, AGAIN, PANEL = range(5)  # what seeds are for
 NO_SIGN = "only explanations have a sign"
 NO_EXPLANATION = "only methods explain"
 NOT_ENOUGH = "the change in the parts that have most of it is not enough"
@@ -178,7 +181,7 @@ class Sheet:
             self.note("hit@1", row, hits[0], reason)
             self.note("overlap", row, hits[:m].mean(), reason)
             self.note("top 3", row, float(hits[:3].sum() >= min(m, 3)) if not reason else np.nan, reason)
-        self.signals(self.explained)
+        self.signals(self.case, self.explained)
 
     def anywhere(self) -> None:
         """The change kept in the k parts that have most of it, where that flips: are they the first k?"""
@@ -199,14 +202,28 @@ class Sheet:
                 else:
                     self.note(test, row, parts[order][:k].mean())
             if k == 1:
-                self.signals(explained)
+                self.signals(case, explained)
 
-    def signals(self, explained: Mapping[str, Explanation]) -> None:
-        """What an explanation says of itself, where its heaviest part can be right or wrong."""
+    def signals(self, case: Case, explained: Mapping[str, Explanation]) -> None:
+        """What an explanation says of itself, and how far it is to be believed, where it can be right or wrong."""
+        found = self._panel(case) if explained else None
         for row in self.plan.rows:
             told = signals_of(explained[row]) if row in explained else {}
+            if told and found is not None:
+                told["believability"] = _believability(case, explained[row], found)
             for name in SIGNALS:
                 self.note(name, row, told.get(name, np.nan), "it says no such thing" if told else NO_EXPLANATION)
+
+    def _panel(self, case: Case) -> Panel | None:
+        """What several ways of taking parts away say of a case, asked once for all methods."""
+        every = np.ones((1, case.d), bool)
+        target = resolve(case.target, case.model, case.outputs_of(every))
+        try:
+            found = panel(case.model, case.representation, target, case.child(PANEL))
+        except VeridicalError:
+            return None
+        self.calls[0] += found.n_calls
+        return found
 
     def controls(self) -> None:
         """Explanations of the instance before the change, and of another seed, beside the first ones."""
@@ -236,6 +253,14 @@ def signals_of(explanation: Explanation) -> dict[str, float]:
         "sureness": float(explanation.top_probability),
         "margin": float(first - second) / spread,
     }
+
+
+def _believability(case: Case, explanation: Explanation, found: Panel) -> float:
+    """The probability that the heaviest part is the right one, as ``vd.believe`` has it."""
+    effects = effects_of(case.representation, explanation, case.seed)
+    if not found.ways or not effects.max() > 0:
+        return 0.0
+    return probability(signs_of(explanation, effects, found))
 
 
 def correlation(one: Explanation, other: Explanation) -> float:
