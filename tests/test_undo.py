@@ -311,6 +311,21 @@ def test_steps_weigh_the_effects() -> None:
     assert why.intervals[at, 0] < why.weights[at] < why.intervals[at, 1]
 
 
+def test_gradients_may_take_the_place_of_steps() -> None:
+    """Falls times the sum of the gradient's size in each part, as a share of the largest."""
+    torch = pytest.importorskip("torch")
+    u = RNG.normal(size=LOUD.shape)
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(2400, 1, bias=False)).double()
+    with torch.no_grad():
+        module[1].weight.copy_(torch.tensor(u.reshape(1, -1)))
+    fill, parts = vd.LowRank(), vd.Tiles()(LOUD)
+    why = vd.explain(module, vd.Tiles(), LOUD, method=vd.Undo((fill,), vd.Gradient()))
+    falls = parts.gather(u * (LOUD - fill(LOUD[..., None], np.zeros(LOUD.shape, int))[..., 0]))
+    slopes = parts.gather(np.abs(u))
+    np.testing.assert_allclose(why.weights, falls * slopes / slopes.max(), atol=1e-9)
+    assert why.n_calls == 21 + vd.explain(module, vd.Tiles(), LOUD, method=vd.Gradient()).n_calls
+
+
 def test_a_constant_model_is_no_evidence() -> None:
     for purpose in PURPOSES:
         why = vd.explain(lambda X: np.full(len(X), 0.7), vd.Tiles(), LOUD, purpose=purpose)

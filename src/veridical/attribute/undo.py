@@ -33,7 +33,8 @@ class Undo:
     its detail, ``LowRank()`` only what was changed a little in it. With several, the effects of each are brought
     to the spread over the parts that those of the first have; the fill that speaks most for the target counts, and
     notes name it. With ``sensitivity``, such as ``Sensitivity()``, effects are multiplied by how far small random
-    steps in the part move the output, as a share of the part where they do most.
+    steps in the part move the output, as a share of the part where they do most; of a network, a gradient method
+    can say that.
 
     Weights are in the units of the output. One call a part and fill is exact, so intervals have no width but for
     that of the steps. Where parts are not filled, as in texts and tables, they are taken away, ``n_draws`` times
@@ -59,7 +60,7 @@ class Undo:
         self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
     ) -> tuple[Explanation, ...]:
         """Explain one instance: one explanation a target, all from the same answers."""
-        if not isinstance(representation, Refillable):
+        if not (isinstance(representation, Refillable) and representation.steady):
             return self._taken_away(model, representation, targets, seed)
         outputs = undone(model, representation, self.fills, seed)
         steps = None if self.sensitivity is None else iter(self.sensitivity(model, representation, targets, seed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
@@ -107,7 +107,58 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Waveform:
+class OfRecordings:
+    """Domains of what a front end makes the network's input of: instances are recordings."""
+
+    needs: ClassVar[str]  # what the front end has in torch
+
+    front: Any = None  # that of the representer, which it has to be
+
+    def alike(self, aim: Aim) -> Sequence[Ints]:
+        """The recordings, by length."""
+        self.hearing(aim)
+        return by_shape(self.recordings(aim))
+
+    def hearing(self, aim: Aim) -> Any:
+        """The front end that both the domain and the representer mean."""
+        own, name = getattr(aim.represent, "front", None), f"vd.{type(self).__name__}"
+        if own is None:
+            raise InputError(
+                f"{name} changes what a front end hears, and the representer has none: give it one, as in "
+                "vd.Tiles(front=vd.Mel()), with recordings as instances, or leave domain out"
+            )
+        if self.front is not None and self.front != own:
+            raise InputError(
+                f"{name} has the front {self.front!r}, the representer {own!r}: recordings are heard by one, so "
+                "give the same to both, or none to the domain"
+            )
+        if not hasattr(own, self.needs):
+            raise InputError(
+                f"{name} differentiates the front end, which needs {self.needs}(…) in torch, as vd.Mel has it"
+            )
+        rates = [getattr(each, "rate", None) for each in (own, aim.represent)]
+        if None not in rates and rates[0] != rates[1]:
+            raise InputError(
+                f"the front end hears {rates[0]:g} samples a second, and the representer {rates[1]:g}: resample "
+                "the recordings to one rate, and give that to both"
+            )
+        return own
+
+    def recordings(self, aim: Aim) -> list[Array]:
+        """The instances as recordings, each a batch of one."""
+        found = []
+        for i, x in enumerate(aim.X):
+            if np.ndim(x) != 1:
+                raise InputError(
+                    f"vd.{type(self).__name__} changes recordings (samples,), but instance {i} has shape "
+                    f"{np.shape(x)}: give the recordings that the spectrograms were made of"
+                )
+            found.append(recording(x, f"recording {i}")[None])
+        return found
+
+
+@dataclass(frozen=True)
+class Waveform(OfRecordings):
     """The recording, of which a front end makes what the network takes.
 
     The front is that of the representer, such as ``vd.Tiles(front=vd.Mel())``, and instances are recordings. Its
@@ -115,16 +166,11 @@ class Waveform:
     hold spectrograms, and both recordings in ``sounds``.
     """
 
-    front: Any = None
-
-    def alike(self, aim: Aim) -> Sequence[Ints]:
-        """The recordings, by length."""
-        front_of(aim, self, "tensor")
-        return by_shape(recordings(aim, self))
+    needs: ClassVar[str] = "tensor"
 
     def ground(self, aim: Aim, rows: Ints, network: Network) -> Ground:
         """Recordings of one length."""
-        front, every = front_of(aim, self, "tensor"), recordings(aim, self)
+        front, every = self.hearing(aim), self.recordings(aim)
         batch = np.concatenate([every[i] for i in rows])
         start = tensor_of(batch, network)
         surface = _seen(aim, rows, network, front.tensor(start[:1]))
@@ -144,81 +190,34 @@ class Waveform:
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class Spectrum(OfRecordings):
     """The magnitudes of the recording's spectra, which a change may make negative.
 
     As ``vd.Waveform``, but what the network takes is made of the magnitudes as they are; the recording of a cause
     has them with the phases of the original. The front needs ``spectra``, ``levels`` and ``sound``, as ``vd.Mel``.
     """
 
-    front: Any = None
-
-    def alike(self, aim: Aim) -> Sequence[Ints]:
-        """The recordings, by length."""
-        front_of(aim, self, "levels")
-        return by_shape(recordings(aim, self))
+    needs: ClassVar[str] = "levels"
 
     def ground(self, aim: Aim, rows: Ints, network: Network) -> Ground:
         """Magnitudes of recordings of one length."""
-        front, every = front_of(aim, self, "levels"), recordings(aim, self)
+        front, every = self.hearing(aim), self.recordings(aim)
         batch = np.concatenate([every[i] for i in rows])
         spectra = front.spectra(tensor_of(batch, network))
         start, phases = spectra.abs(), spectra.sgn()
         surface = _seen(aim, rows, network, front.levels(start[:1]))
 
-        def finish(some: slice, delta: Any, limits: Limits) -> Sequence[tuple[Any, Any]]:
+        def finish(some: slice, delta: Any, _limits: Limits) -> Sequence[tuple[Any, Any]]:
             before, after = front.levels(start[some]), front.levels(start[some] + delta)
             moves = (after - before).cpu().double().numpy()
             changed = front.sound(phases[some] * (start[some] + delta), batch.shape[1]).cpu().numpy()
-            made, rate = (
-                zip(rows[some], batch[some], moves, changed, strict=True),
-                float(getattr(front, "rate", 0)),
-            )
-            return [(_moved(aim.inputs[i], move[None], None), (x, new, rate)) for i, x, move, new in made]
+            made = zip(rows[some], batch[some], moves, changed, strict=True)
+            return [(_moved(aim.inputs[i], move[None], None), (x, new, _rate(front))) for i, x, move, new in made]
 
         return Ground(
             rows, start, surface, finish, float(start.std()), _unit(batch),
             usual=Usual(eps=0.1, step=5e-4, alpha=15.0), view=front.levels,
         )  # fmt: skip
-
-
-def front_of(aim: Aim, domain: Waveform | Spectrum, needs: str) -> Any:
-    """The front end that both the domain and the representer mean."""
-    own, name = getattr(aim.represent, "front", None), type(domain).__name__
-    if own is None:
-        raise InputError(
-            f"vd.{name} changes what a front end hears, and the representer has none: give it one, as in "
-            "vd.Tiles(front=vd.Mel()), with recordings as instances, or leave domain out"
-        )
-    if domain.front is not None and domain.front != own:
-        raise InputError(
-            f"vd.{name} has the front {domain.front!r}, the representer {own!r}: recordings are heard by one, so "
-            "give the same to both, or none to the domain"
-        )
-    if not hasattr(own, needs):
-        raise InputError(
-            f"vd.{name} differentiates the front end, which needs {needs}(…) in torch, as vd.Mel has it"
-        )
-    rates = [getattr(each, "rate", None) for each in (own, aim.represent)]
-    if None not in rates and rates[0] != rates[1]:
-        raise InputError(
-            f"the front end hears {rates[0]:g} samples a second, and the representer {rates[1]:g}: resample the "
-            "recordings to one rate, and give that to both"
-        )
-    return own
-
-
-def recordings(aim: Aim, domain: Waveform | Spectrum) -> list[Array]:
-    """The instances as recordings, each a batch of one."""
-    found = []
-    for i, x in enumerate(aim.X):
-        if np.ndim(x) != 1:
-            raise InputError(
-                f"vd.{type(domain).__name__} changes recordings (samples,), but instance {i} has shape "
-                f"{np.shape(x)}: give the recordings that the spectrograms were made of"
-            )
-        found.append(recording(x, f"recording {i}")[None])
-    return found
 
 
 def _seen(aim: Aim, rows: Ints, network: Network, first: Any) -> Surface:
@@ -273,4 +272,6 @@ def _numbers(batch: Any) -> Array:
             "vd.SwappedWords(), for tables vd.EditedColumns(), or give the tables as arrays"
         )
     array = numbers_of(batch, "an instance")
-    return array if array.dtype.kind in "iuf" else array.astype(np.float64)
+    if array.dtype.kind == "b":
+        raise InputError("gradients change numbers, and these instances are True or False: give them as floats")
+    return array

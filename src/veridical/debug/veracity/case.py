@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from veridical.attribute.ask import Model, resolve
+from veridical.attribute.ask import Model, Target, resolve
 from veridical.debug.adversary.mix import mixed, norms
 from veridical.debug.adversary.records import Cause, Decision, alone
 from veridical.errors import InputError
@@ -16,6 +16,7 @@ from veridical.masks import child_of
 from veridical.records import Bools, Floats, Representation, Representer, Seed
 
 AT_ONCE = 1024  # inputs that are made at once
+MOST = 0.9  # of the change, squared, that the parts hold which are called guilty where an instance is cut anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +38,14 @@ class Case:
     def of(cls, cause: Cause, represent: Representer, asked: tuple[Model, Decision], seed: Seed) -> Case:
         """The parts of a cause; InputError where they do not fit it."""
         model, decision = asked
-        pinned = _pinned(represent, cause.x)
-        representation = pinned(cause.changed)
-        d = len(representation.names)
-        if cause.parts is not None and len(cause.parts) != d:
-            raise InputError(f"the changed copy is cut into {d} parts, the instance into {len(cause.parts)}")
-        sizes = norms(representation, cause)
-        made = cls(cause, pinned, representation, model, decision, seed, sizes, cause.parts)
+        representation: Any = represent(cause.changed)
+        sizes, guilty, pinned = norms(representation, cause), cause.parts, represent
+        if callable(getattr(represent, "segment", None)):  # it may cut each copy in another way
+            pinned = replace(cast(Any, represent), segment=representation.places.labels)
+            guilty = None if guilty is None else _holding(sizes)
+        if guilty is not None and len(guilty) != len(sizes):
+            raise InputError(f"the changed copy is cut into {len(sizes)} parts, the instance into {len(guilty)}")
+        made = cls(cause, pinned, representation, model, decision, seed, sizes, guilty)
         made._check_ends()
         return made
 
@@ -56,6 +58,11 @@ class Case:
     def target(self) -> Any:
         """What to explain: the output of the label that the change brought about."""
         return self.decision.target(self.cause.wanted, len(self.outputs_of(np.ones((1, self.d), bool))[0]))
+
+    @property
+    def explained(self) -> Target:
+        """The same, ready to read outputs."""
+        return resolve(self.target, self.model, self.outputs_of(np.ones((1, self.d), bool)))
 
     def child(self, *key: int) -> np.random.SeedSequence:
         """A seed of its own for a purpose."""
@@ -72,8 +79,7 @@ class Case:
 
     def support(self, masks: Bools) -> Floats:
         """What the output says for the wrong label, (n,)."""
-        outputs = self.outputs_of(masks)
-        return resolve(self.target, self.model, outputs).read(outputs)
+        return self.explained.read(self.outputs_of(masks))
 
     def ask(self, masks: Bools) -> None:
         """Ask the model, at once, about all masks that it was not asked about.
@@ -114,8 +120,10 @@ class Case:
             raise InputError(f"the change does not lie in the parts: {what}")
 
 
-def _pinned(represent: Any, x: Any) -> Any:
-    """A representer that cuts other instances as it cuts this one, where its cut depends on what it sees."""
-    if not callable(getattr(represent, "segment", None)):
-        return represent
-    return replace(represent, segment=represent(x).compose.places.labels)
+def _holding(sizes: Floats) -> Bools:
+    """The fewest parts that hold most of the change."""
+    order, energy = np.argsort(-sizes, kind="stable"), np.square(sizes)
+    before = np.cumsum(energy[order]) - energy[order]
+    found = np.zeros(len(sizes), bool)
+    found[order[before < MOST * energy.sum()]] = True
+    return found
