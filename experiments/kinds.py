@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import veridical as vd
+from veridical.attribute import METHODS
 from veridical.attribute.purposes import PURPOSES
+from veridical.debug.adversary import CAUSES
+from veridical.debug.adversary.domains import Spectrum, Waveform
 
-SURE = 0.95  # what a small change must make the wrong label, at least
-CHANGED = 0.7  # what other content must
-STEPS = 40  # of attacks by gradients
-TRIES = 600  # of attacks that only call predict
-PAPER = 1000  # steps of Carlini and Wagner, as in the paper
+ALPHA = 1e4  # weight of the loss of Carlini and Wagner: the change need not be short, but within eps
+STEPS = 300  # of Carlini and Wagner at most
 LIME, KERNEL_SHAP = "LIME, mean fill", "KernelSHAP"
 
 
@@ -20,17 +20,20 @@ LIME, KERNEL_SHAP = "LIME, mean fill", "KernelSHAP"
 class Sizes:
     """How large changes of a stand-in are, in units of its input, and how many samples LIME gets."""
 
-    eps: float  # anywhere
+    eps: float  # anywhere, by gradients
+    eps_asked: float  # anywhere, by asking alone
     eps_part: float  # in one part
     n_samples: int = 8192
+    sure: float = 0.995  # that a small change anywhere must make the wrong label: less does nothing in few parts
+    changed: float = 0.7  # and a change in few parts; of a thousand classes, less is much
 
 
 SIZES = {
-    "digits": Sizes(0.5, 1.0),
-    "voice": Sizes(0.5, 1.0),
-    "tagger": Sizes(0.15, 0.5, 2048),
-    "pictures": Sizes(0.03, 0.15),
-    "photos": Sizes(0.012, 0.06, 1024),
+    "digits": Sizes(0.5, 1.0, 1.5),
+    "voice": Sizes(0.5, 1.0, 1.5, 2048),
+    "tagger": Sizes(0.15, 0.3, 0.5, 1024),
+    "pictures": Sizes(0.05, 0.08, 0.2, sure=0.98),
+    "photos": Sizes(0.012, 0.03, 0.06, 1024, changed=0.3),
 }
 
 SMALL = ("CarliniWagner", "Pgd", "Pgd in one part", "Spsa", "Square", "Square in one part")
@@ -42,21 +45,27 @@ KINDS = (*SMALL, *CONTENT, *DOMAINS)
 
 def kind(name: str, sizes: Sizes) -> Any:
     """The settings of a kind of cause."""
-    made = {
-        "CarliniWagner": lambda: vd.CarliniWagner(eps=sizes.eps, n_steps=STEPS, confidence=SURE),
-        "Pgd": lambda: vd.Pgd(eps=sizes.eps, n_steps=STEPS, confidence=SURE),
-        "Pgd in one part": lambda: vd.Pgd(eps=sizes.eps_part, n_steps=STEPS, confidence=SURE, parts=1),
-        "Spsa": lambda: vd.Spsa(eps=sizes.eps, n_steps=TRIES, confidence=SURE),
-        "Square": lambda: vd.Square(eps=sizes.eps, n_steps=TRIES, confidence=SURE),
-        "Square in one part": lambda: vd.Square(eps=sizes.eps_part, n_steps=TRIES, confidence=SURE, parts=1),
-        "noise in one part": lambda: vd.NoisyParts(1, CHANGED),
-        "noise in three": lambda: vd.NoisyParts(3, CHANGED),
-        "a shape in one part": lambda: vd.DrawnShape(1, CHANGED),
-        "a shape in three": lambda: vd.DrawnShape(3, CHANGED),
-        "one part swapped": lambda: vd.SwappedParts(1, CHANGED),
-        "three parts swapped": lambda: vd.SwappedParts(3, CHANGED),
-    }
-    return made[name]()
+    everywhere = {"eps": sizes.eps, "confidence": sizes.sure}
+    by_asking = {"eps": sizes.eps_asked, "confidence": sizes.sure}
+    in_one = {"eps": sizes.eps_part, "confidence": sizes.changed, "parts": 1}
+    one, three = ({"k": k, "confidence": sizes.changed} for k in (1, 3))
+    cause, more = {
+        "CarliniWagner": ("carlini_wagner", {"n_steps": STEPS, "alpha": ALPHA} | everywhere),
+        "CarliniWagner, waveform": ("carlini_wagner", {"domain": Waveform(), "confidence": sizes.sure}),
+        "CarliniWagner, magnitudes": ("carlini_wagner", {"domain": Spectrum(), "confidence": sizes.sure}),
+        "Pgd": ("pgd", everywhere),
+        "Pgd in one part": ("pgd", in_one),
+        "Spsa": ("spsa", by_asking),
+        "Square": ("square", by_asking),
+        "Square in one part": ("square", in_one),
+        "noise in one part": ("noisy_parts", one),
+        "noise in three": ("noisy_parts", three),
+        "a shape in one part": ("drawn_shape", one),
+        "a shape in three": ("drawn_shape", three),
+        "one part swapped": ("swapped_parts", one),
+        "three parts swapped": ("swapped_parts", three),
+    }[name]
+    return CAUSES[cause](**more)
 
 
 def methods(sizes: Sizes) -> dict[str, Any]:
@@ -68,7 +77,7 @@ def methods(sizes: Sizes) -> dict[str, Any]:
         "Occlusion, mean fill": vd.Occlusion(),
         **own,
         "Sensitivity": vd.Sensitivity(),
-        "Counterfactual": vd.Counterfactual(),
+        "Counterfactual": METHODS["counterfactual"](),
         "Gradient": vd.Gradient(),
         "IntegratedGradients": vd.IntegratedGradients(),
         "SmoothGrad": vd.SmoothGrad(),

@@ -29,7 +29,7 @@ import trained
 from sets import NoDataError
 
 SIZES = {photos.CLOTHES: (4000, 600), photos.DIGITS: (3000, 300)}  # to train on, and to test on
-OF_MACHINES = {standins.PICTURES: (2500, 300)}
+OF_MACHINES = {standins.PICTURES: (1800, 240)}
 N_PHOTOS = 120
 QUALITY = 85  # of JPEG
 

@@ -6,6 +6,7 @@ pack (``pack.py``), which has fewer instances under the same names.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import nn
 
 import cnn
 import lite0
@@ -21,11 +24,13 @@ import spoken
 import tags
 import trained
 import veridical as vd
+import voices
 
 PICTURES = "cifar10/cifar10_5k.npz"
 MACHINES = (0, 1, 8, 9)  # classes of the pictures: airplane, automobile, ship and truck; the others are animals
 OF_PICTURES = cnn.Training(epochs=30, batch=64, doubt=0.04)
 ROWS, COLS = 4, 5  # parts of a picture
+N_VOICES, VOICE_SNR, LOUD = 60, 3.0, 3.0  # excerpts of each label, decibels of the voice, and of other sounds
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Run:
     data: Path
     weights: Path  # where trained networks are kept
     device: str = "cpu"
+    detector: str = voices.ALL_OF_IT  # size of the detector of a voice
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +52,8 @@ class Standin:
     X: Any  # (n, …) not seen in training, in an order of the seed
     y: Any  # (n,) their right labels
     accuracy: float  # on instances that it was not trained on
+    recordings: Any = None  # (n, samples) that they were made of, if they were
+    hear: Any = None  # representer of those
 
 
 def ordered(n: int, seed: int) -> Any:
@@ -97,6 +105,43 @@ def of_tags(run: Run, seed: int) -> Standin:
     return Standin(network, vd.Tiles(), X[at], voiced[at].astype(int), own)
 
 
+def of_voices(run: Run, seed: int) -> Standin:
+    """Excerpts of music with a spoken word and without, of speakers and tracks that the detector never heard."""
+    module = voices.network(run.weights, run.data, seed, size=run.detector, device=run.device)
+    X, recordings, y = excerpts(run, seed)
+    network = voices.detector.asking(Pieces(module))
+    own = float(np.mean((network(X)[:, 0] >= 0.5) == y))
+    hear = vd.Tiles(front=voices.detector.MEL)
+    return Standin(network, vd.Tiles(), X, y, own, recordings, hear)
+
+
+def excerpts(run: Run, seed: int) -> tuple[Any, Any, Any]:
+    """Log-mels, recordings and labels, mixed once: reading all sounds takes long."""
+    path = run.weights / f"voice-excerpts-{N_VOICES}-{seed}.npz"
+    if not path.exists():
+        rng, of = np.random.default_rng([7, seed]), voices.parts(run.data, seed)["test"]
+        mixes = [
+            voices.excerpts(of, 1, rng, snr=VOICE_SNR if i % 2 else None, loud=LOUD if i % 4 > 1 else None)[0]
+            for i in range(2 * N_VOICES)
+        ]
+        fresh = path.with_suffix(f".{os.getpid()}.npz")
+        np.savez(fresh, X=voices.log_mels(mixes), recordings=[mix.samples for mix in mixes])
+        fresh.replace(path)
+    with np.load(path) as found:
+        return found["X"], found["recordings"], np.arange(len(found["X"])) % 2
+
+
+class Pieces(nn.Module):
+    """A network that is asked about few inputs at a time: several of them share a GPU."""
+
+    def __init__(self, inner: Any, n: int = 256) -> None:
+        super().__init__()
+        self.inner, self.n = inner, n
+
+    def forward(self, x: Any) -> Any:
+        return torch.cat([self.inner(some) for some in x.split(self.n)])
+
+
 def cut() -> Any:
     """A picture as rectangles, the mean of the whole in place of one that is taken away."""
     return vd.Grid(ROWS, COLS, fill=vd.WholeMean(), axes="HWC")
@@ -107,12 +152,14 @@ STANDINS: dict[str, Callable[[Run, int], Standin]] = {
     "pictures": of_pictures,
     "photos": of_photos,
     "tagger": of_tags,
+    "voice": of_voices,
 }
 CHECKS: dict[str, Callable[[Path | None], None]] = {  # what each wants of the folder of --data
     "digits": spoken.check,
     "pictures": partial(photos.check, files=[PICTURES]),
     "photos": partial(photos.check, files=[photos.PHOTOS]),
     "tagger": tags.check,
+    "voice": voices.check,
 }
-PRETRAINED = ("photos", "tagger")  # one network each, whatever the seed
-RECORDED = ()  # those whose instances are recordings
+SEEDS = {"voice": (0, 1, 2), "photos": (3,), "tagger": (3,)}  # detectors of voice.py; one network, however asked
+RECORDED = ("voice",)  # those whose instances are made of recordings

@@ -26,7 +26,9 @@ MOST, MOST_VOICED = 5, 40  # excerpts of one recording without a voice, and with
 def check(data: Path | None) -> None:
     """Say what is missing before any work."""
     if data is None or not ((data / PACKED).exists() or all((data / folder).is_dir() for folder in FOLDERS)):
-        raise NoDataError(f"wanted {' and '.join(FOLDERS)}, or {PACKED} of a pack: name their folder by --data DIR")
+        raise NoDataError(
+            f"wanted {' and '.join(FOLDERS)}, or {PACKED} of a pack: name their folder by --data DIR"
+        )
 
 
 def modeled(name: str) -> Any:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,13 @@ import cnn
 import kinds
 import standins
 import trained
-import veridical as vd
+import voices
 from sets import NoDataError
 from standins import STANDINS, Run, Standin
 from veridical.attribute.given import checked_model
+from veridical.debug.adversary.records import Decision
 from veridical.debug.veracity.plan import examination
-from veridical.debug.veracity.trials import Outcome, outcomes
+from veridical.debug.veracity.trials import Examination, Outcome, outcomes
 
 KEY = ("standin", "seed", "kind", "part", "size")
 FRESH = (3, 4, 5, 6, 7)  # seeds 0 to 2 are those that methods were developed with
@@ -35,12 +37,12 @@ BITS = ("flip@1", "flip@3", "flip@5", "positive set", "as many by norm", "necess
 SHARES = ("overlap", "overlap@3", "overlap@5", "fidelity", "sureness", "margin", "clean control", "seed control")
 EXAMPLES = ("a shape in one part",)  # kinds of which the first instance is kept, to be drawn
 DIGITS = 3
+CONTROLS = 2  # instances of a cell that are explained twice more
 
 
-def instances(found: Standin, part: int, size: int) -> tuple[Any, Any]:
+def rows_of(found: Standin, part: int, size: int) -> Any:
     """A part of the instances that the network decides rightly, both labels in turn where there are two."""
-    told = np.asarray(vd.Decision()(found.network(found.X)))
-    right = np.flatnonzero(told == found.y)
+    right = np.flatnonzero(Decision()(found.network(found.X)) == found.y)
     if len(np.unique(found.y)) == 2:
         by_label = [right[found.y[right] == label] for label in (0, 1)]
         n = min(map(len, by_label))
@@ -48,24 +50,30 @@ def instances(found: Standin, part: int, size: int) -> tuple[Any, Any]:
     rows = right[part * size : (part + 1) * size]
     if len(rows) < 2:
         raise NoDataError(f"there are {len(right)} instances that are decided rightly: too few for part {part}")
-    return found.X[rows], found.y[rows]
+    return rows
+
+
+def planned(cell: cells.Cell, found: Standin, only: Sequence[str] = ()) -> Examination:
+    """One kind of cause on some instances of one network, and everyone who explains it."""
+    rows = rows_of(found, cell["part"], cell["size"])
+    in_sound = cell["kind"] in kinds.DOMAINS
+    X, represent = (found.recordings, found.hear) if in_sound else (found.X, found.represent)
+    sizes = kinds.SIZES[cell["standin"]]
+    made = examination(
+        (checked_model(found.network), represent, X[rows]),
+        {name: each for name, each in kinds.methods(sizes).items() if not only or name in only},
+        {cell["kind"]: kinds.kind(cell["kind"], sizes)},
+        y=found.y[rows],
+        seed=np.random.SeedSequence(cell["seed"], spawn_key=(cell["part"],)),
+    )
+    return replace(made, controls=CONTROLS)
 
 
 def measure(cell: cells.Cell, run: Run, only: Sequence[str] = ()) -> dict[str, Any]:
     """What came of one kind of cause on some instances of one network."""
     torch.set_num_threads(1)
     found = STANDINS[cell["standin"]](run, cell["seed"])
-    X, y = instances(found, cell["part"], cell["size"])
-    sizes = kinds.SIZES[cell["standin"]]
-    asked = {name: each for name, each in kinds.methods(sizes).items() if not only or name in only}
-    seed = np.random.SeedSequence(cell["seed"], spawn_key=(cell["part"],))
-    plan = examination(
-        (checked_model(found.network), found.represent, X),
-        asked,
-        {cell["kind"]: kinds.kind(cell["kind"], sizes)},
-        y=y,
-        seed=seed,
-    )
+    plan = planned(cell, found, only)
     came = list(outcomes(plan))
     good = [each for each in came if each.case is not None]
     return {
@@ -126,7 +134,7 @@ def plan(settings: argparse.Namespace) -> list[cells.Cell]:
         {"standin": standin, "seed": seed, "kind": kind, "part": part, "size": settings.size}
         for part in range(settings.parts)
         for standin in settings.standins
-        for seed in (settings.seeds if standin not in standins.PRETRAINED else settings.seeds[:1])
+        for seed in standins.SEEDS.get(standin, settings.seeds)[: len(settings.seeds)]
         for kind in settings.kinds
         if kind not in kinds.DOMAINS or standin in standins.RECORDED
     ]
@@ -160,16 +168,36 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--parts", type=int, default=4, help="cells of a kind")
     parser.add_argument("--size", type=int, default=12, help="instances of a cell")
     parser.add_argument("--weights", type=Path, default=trained.FOLDER, help="where trained networks are kept")
+    parser.add_argument("--detector", choices=voices.SIZES, default=voices.ALL_OF_IT, help="size of it (voice.py)")
     parser.add_argument("--train", action="store_true", help="train all networks, and nothing else")
+    parser.add_argument(
+        "--join", nargs="+", type=Path, help="put the cells of these files into --out, that is all"
+    )
     parser.add_argument("--quick", action="store_true", help="one small cell of each kind")
     return trained.run_by(parser, "veracity")
 
 
+def join(paths: Sequence[Path], out: Path) -> None:
+    """The cells of several files in one, those without an error first."""
+    results = cells.Results(out, "veracity", KEY)
+    for path in paths:
+        other = cells.Results(path, "veracity", KEY)
+        results.commands = list(dict.fromkeys([*results.commands, *other.commands]))
+        for cell in other.cells.values():
+            if not results.has(cell):
+                results.cells[results.key_of(cell)] = cell
+    for cell in list(results.cells.values())[:1]:
+        results.put(cell)
+
+
 def main(settings: argparse.Namespace) -> None:
+    if settings.join:
+        join(settings.join, settings.out)
+        return
     if settings.quick:
         settings.seeds, settings.parts, settings.size = settings.seeds[:1], 1, 4
     check(settings)
-    run = Run(settings.data, settings.weights, settings.device)
+    run = Run(settings.data, settings.weights, settings.device, settings.detector)
     pairs = dict.fromkeys((cell["standin"], cell["seed"]) for cell in plan(settings))
     trained.ready([lambda pair=pair: STANDINS[pair[0]](run, pair[1]) for pair in pairs], settings.jobs)
     if settings.train:

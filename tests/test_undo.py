@@ -11,8 +11,9 @@ import pytest
 
 import veridical as vd
 from contracts import check
+from veridical.attribute.either import mixed
 from veridical.attribute.purposes import PURPOSES
-from veridical.attribute.undo import combined
+from veridical.attribute.undo import Weighed, combined
 from veridical.records import Refillable
 
 RNG = np.random.default_rng(0)
@@ -215,41 +216,80 @@ def test_e6_a_near_fill_finds_what_a_mean_cannot() -> None:
     assert dict(zip(names, near.weights, strict=True))[names[9]] == 0
 
 
-def test_each_cause_is_found_by_the_fill_that_undoes_it() -> None:
-    """A ridge is undone by its surroundings, noise by the rest of the patterns; both stand out together."""
-    smooth = np.add.outer(np.sin(np.arange(40) / 9), np.cos(np.arange(60) / 13))
-    ridge, noise = np.zeros_like(smooth), np.zeros_like(smooth)
-    ridge[tile(13)] = 2.0
-    noise[tile(2)] = 0.2 * RNG.choice([-1.0, 1.0], (10, 12))
-    x, names = smooth + ridge + noise, vd.Tiles()(smooth).names
-
-    def model(X: Any) -> Any:
-        return (X * ridge).sum(axis=(1, 2)) / 50 + (X * noise).sum(axis=(1, 2))
-
-    why = vd.explain(model, vd.Tiles(), x, purpose="either")
-    assert {name for name, _ in why.top(2)} == {names[13], names[2]}
-    (note,) = why.notes
-    assert f"Interpolate for {names[13]}" in note
-    assert f"LowRank for {names[2]}" in note
+SMOOTH = np.add.outer(np.sin(np.arange(40) / 9), np.cos(np.arange(60) / 13)) + 0.3 * RNG.normal(size=(40, 60))
+RIDGE, FINE = np.zeros_like(SMOOTH), np.zeros_like(SMOOTH)
+RIDGE[tile(13)] = 2.0
+FINE[tile(2)] = 0.2 * RNG.choice([-1.0, 1.0], (10, 12))
 
 
-def test_falls_are_combined_on_the_scale_of_the_first_fill() -> None:
-    falls = RNG.normal(size=(2, 7))
-    np.testing.assert_array_equal(combined(falls[:1])[0], falls[0])
-    weights, spoke = combined(falls)
-    scores = (falls - np.median(falls, axis=1, keepdims=True)) / falls.std(axis=1, keepdims=True)
-    np.testing.assert_array_equal(np.argsort(weights), np.argsort(scores.max(axis=0)))
-    np.testing.assert_array_equal(spoke, scores.argmax(axis=0))
-    np.testing.assert_allclose(weights[spoke == 0], falls[0][spoke == 0])
-    np.testing.assert_allclose(combined(falls * [[3.0], [0.01]])[0], 3 * weights)
-    np.testing.assert_allclose(combined(np.stack([falls[0], falls[0]]))[0], falls[0])
+def both_causes(X: Any) -> Any:
+    return (X * RIDGE).sum(axis=(1, 2)) / 50 + (X * FINE).sum(axis=(1, 2))
 
 
-def test_a_fill_that_changes_nothing_does_not_speak() -> None:
-    falls = np.stack([np.zeros(5), np.array([0.0, 1.0, 3.0, 0.0, -1.0])])
-    weights, spoke = combined(falls)
-    np.testing.assert_allclose(weights, falls[1])
-    assert (spoke == 1).all()
+@pytest.mark.parametrize(
+    ("added", "guilty", "fills", "said"),
+    [
+        (RIDGE, 13, ("Interpolate", "Blur"), "the content of parts was"),
+        (FINE, 2, ("LowRank", "Blur"), "small changes were"),
+    ],
+    ids=["content", "change"],
+)
+def test_the_copy_without_detail_says_which_kind_of_cause_it_was(
+    added: Any, guilty: int, fills: tuple[str, ...], said: str
+) -> None:
+    """A ridge is undone by what is around it and stays without detail; noise is undone by any near copy."""
+    why = vd.explain(both_causes, vd.Tiles(), SMOOTH + added, purpose="either")
+    name = why.names[guilty]
+    assert why.top(1)[0][0] == name
+    kind, spoke = why.notes
+    assert said in kind
+    assert any(f"{fill} for {name}" in spoke for fill in fills)
+    asked = {"content": 82, "change": 82 + 401}
+    assert why.n_calls == asked["content" if guilty == 13 else "change"]
+
+
+def test_between_the_two_both_are_mixed() -> None:
+    """What lies in the middle between no fall and enough of one counts half and half, each by its own spread."""
+    one, other = (Weighed(RNG.normal(size=6) * size, np.full(6, 0.1)) for size in (1.0, 50.0))
+    np.testing.assert_allclose(mixed(one, other, 0.0).weights, one.weights)
+    np.testing.assert_allclose(mixed(one, other, 1.0).weights, other.weights)
+    half = mixed(one, other, 0.5)
+    spreads = [each.weights.std() for each in (one, other)]
+    wanted = sum(each.weights / spread for each, spread in zip((one, other), spreads, strict=True)) / 2
+    np.testing.assert_allclose(half.weights, wanted * np.mean(spreads))
+    near = vd.explain(both_causes, vd.Tiles(), SMOOTH + RIDGE + FINE, method=vd.Either(enough=1e6))
+    assert "both kinds" in near.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"content": vd.Lime()}, ("content", "vd.Undo()")),
+        ({"change": vd.Undo}, ("change", "vd.Undo()")),
+        ({"enough": 0}, ("enough", "positive")),
+    ],
+)
+def test_bad_settings_of_either(settings: Any, words: tuple[str, ...]) -> None:
+    check(lambda: vd.Either(**settings), vd.InputError, *words)
+
+
+def test_effects_are_brought_to_the_spread_of_the_first_fill() -> None:
+    effects = RNG.normal(size=(2, 7)) * [[1.0], [40.0]]
+    weights, spoke, scales = combined(effects)
+    brought = effects / effects.std(axis=1, keepdims=True) * effects[0].std()
+    np.testing.assert_allclose(weights, brought.max(axis=0))
+    np.testing.assert_array_equal(spoke, brought.argmax(axis=0))
+    np.testing.assert_allclose(scales, effects[0].std() / effects.std(axis=1))
+    np.testing.assert_allclose(weights[spoke == 0], effects[0][spoke == 0])
+    np.testing.assert_allclose(combined(effects * [[3.0], [0.1]])[0], 3 * weights)
+
+
+def test_a_fill_that_changes_next_to_nothing_does_not_speak() -> None:
+    known = np.array([0.0, 1.0, 3.0, 0.0, -1.0])
+    for little in (0.0, 1e-9):
+        weights, spoke, _ = combined(np.stack([little * RNG.normal(size=5), known]))
+        np.testing.assert_allclose(weights, known)
+        assert (spoke == 1).all()
     np.testing.assert_array_equal(combined(np.zeros((2, 5)))[0], 0)
 
 
@@ -271,6 +311,21 @@ def test_steps_weigh_the_effects() -> None:
     assert why.intervals[at, 0] < why.weights[at] < why.intervals[at, 1]
 
 
+def test_gradients_may_take_the_place_of_steps() -> None:
+    """Falls times the sum of the gradient's size in each part, as a share of the largest."""
+    torch = pytest.importorskip("torch")
+    u = RNG.normal(size=LOUD.shape)
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(2400, 1, bias=False)).double()
+    with torch.no_grad():
+        module[1].weight.copy_(torch.tensor(u.reshape(1, -1)))
+    fill, parts = vd.LowRank(), vd.Tiles()(LOUD)
+    why = vd.explain(module, vd.Tiles(), LOUD, method=vd.Undo((fill,), vd.Gradient()))
+    falls = parts.gather(u * (LOUD - fill(LOUD[..., None], np.zeros(LOUD.shape, int))[..., 0]))
+    slopes = parts.gather(np.abs(u))
+    np.testing.assert_allclose(why.weights, falls * slopes / slopes.max(), atol=1e-9)
+    assert why.n_calls == 21 + vd.explain(module, vd.Tiles(), LOUD, method=vd.Gradient()).n_calls
+
+
 def test_a_constant_model_is_no_evidence() -> None:
     for purpose in PURPOSES:
         why = vd.explain(lambda X: np.full(len(X), 0.7), vd.Tiles(), LOUD, purpose=purpose)
@@ -285,11 +340,10 @@ def test_targets_share_their_calls() -> None:
         score = linear(u)(X) / 100
         return np.stack([-score, score], axis=1)
 
+    one, other = vd.explain(both, vd.Tiles(), LOUD, method=vd.Undo((vd.LowRank(),)), target=[0, 1])
+    np.testing.assert_allclose(one.weights, -other.weights, atol=1e-12)
     for purpose in PURPOSES:
-        one, other = vd.explain(both, vd.Tiles(), LOUD, purpose=purpose, target=[0, 1])
-        assert one.n_calls == other.n_calls
-        if purpose != "either":  # where the largest speaks, that against the other class need not
-            np.testing.assert_allclose(one.weights, -other.weights, atol=1e-12)
+        _, other = vd.explain(both, vd.Tiles(), LOUD, purpose=purpose, target=[0, 1])
         alone = vd.explain(both, vd.Tiles(), LOUD, purpose=purpose, target=1)
         np.testing.assert_array_equal(alone.weights, other.weights)
 
@@ -331,10 +385,10 @@ def test_a_figure_says_what_was_asked() -> None:
 
 
 def test_methods_say_what_they_ask() -> None:
-    for method in (vd.Lime(), vd.KernelShap(), vd.Occlusion(), vd.Undo((vd.Interpolate(),))):
+    for method in (vd.Lime(), vd.KernelShap(), vd.Occlusion(), vd.Undo()):
         assert vd.explain(linear(LOUD), vd.Tiles(), LOUD, method=method).purpose == "content"
     asked = {"change": (vd.Gradient(), vd.SmoothGrad(), vd.VarGrad(), vd.Sensitivity(), vd.Undo((vd.LowRank(),)))}
-    asked["either"] = (vd.Undo(),)
+    asked["either"] = (vd.Either(), vd.Undo((vd.Interpolate(), vd.LowRank())))
     for purpose, methods in asked.items():
         assert {method.purpose for method in methods} == {purpose}
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-librosa = pytest.importorskip("librosa")
 
 EXAMPLES = str(Path(__file__).parents[1] / "examples")
 sys.path.insert(0, EXAMPLES)  # for these imports alone
@@ -94,20 +93,20 @@ def test_short_silences_inside_a_voice_are_voice_and_long_ones_are_not() -> None
         assert mixing.voiced(samples)[8000 + round(silence * sounds.RATE / 2)] == filled
 
 
-def test_the_ears_are_those_of_the_library() -> None:
-    rng = np.random.default_rng(5)
-    samples = mixing.song(MADE, rng, SHORT).samples[:30_000]
-    samples = samples + 1e-3 * rng.normal(size=len(samples)).astype(np.float32)  # near silence, rounding shows
-    around = torch.from_numpy(np.pad(samples, detector.MEL.n_fft // 2))  # frames of the library are centered
-    spectra = ears.magnitudes(around[None], detector.MEL.n_fft, detector.MEL.hop)
-    mine = ears.log_mels(spectra, ears.filters(detector.MEL), detector.MEL.floor)[0]
-    np.testing.assert_allclose(mine, detector.MEL(samples), atol=1e-4)
+def test_songs_are_heard_as_by_the_library(songs: training.Songs) -> None:
+    samples = mixing.song(MADE, np.random.default_rng(0), SHORT).samples
+    np.testing.assert_allclose(songs.log_mels[0].exp(), np.exp(detector.MEL(samples)), rtol=5e-3, atol=1e-5)
+    assert songs.log_mels.shape[2] == songs.truth.shape[1]
+
+
+def test_the_bank_of_the_library_is_that_of_the_pitch_as_it_is() -> None:
+    bank = ears.filters(detector.MEL, torch.tensor([1.0]))[0]
+    np.testing.assert_allclose(bank, detector.MEL.bank, atol=1e-7)
 
 
 def test_higher_pitch_is_heard_higher() -> None:
-    tone = np.sin(2 * np.pi * 1000 * np.arange(22050) / 22050).astype(np.float32)
-    spectra = ears.magnitudes(torch.from_numpy(tone)[None], 1024, 315).repeat(2, 1, 1)
-    mels = ears.log_mels(spectra, ears.filters(detector.MEL, torch.tensor([1.0, 1.3])), detector.MEL.floor)
+    tone = torch.sin(2 * np.pi * 1000 * torch.arange(22050) / 22050)[None]
+    mels = ears.filters(detector.MEL, torch.tensor([1.0, 1.3])) @ detector.MEL.spectra(tone).abs()
     heard = detector.MEL.hertz[mels.mean(2).argmax(1)]
     np.testing.assert_allclose(heard, (1000, 1300), atol=80)
 

@@ -21,8 +21,9 @@ import veridical as vd
 MEL = vd.Mel()  # its front end: 22,050 samples a second
 BANDS, FRAMES = MEL.n_mels, 115  # what one answer is made of
 NEAR = FRAMES // 2  # frames before and after the one that is asked about
+STEADY = 15  # frames over which a longer excerpt is judged
 SLOPE = 0.01  # of rectifiers where their input is negative
-__all__ = ["BANDS", "FRAMES", "MEL", "NEAR", "Detector", "asking", "built", "restored"]
+__all__ = ["BANDS", "FRAMES", "MEL", "NEAR", "Anywhere", "Detector", "asking", "built", "restored"]
 
 
 class ZeroMean(nn.Conv2d):
@@ -63,6 +64,21 @@ class Detector(nn.Module):
         return self.layers(x)[:, 0, :, 0]
 
 
+class Anywhere(nn.Module):
+    """Whether there is a voice anywhere in a longer excerpt (n, 80, frames): one logit each, (n, 1).
+
+    It is that of the fifth of a second that sounds most like one.
+    """
+
+    def __init__(self, detector: Detector) -> None:
+        super().__init__()
+        self.detector = detector
+        self.mean = nn.AvgPool1d(STEADY, stride=1)
+
+    def forward(self, spectrograms: torch.Tensor) -> torch.Tensor:
+        return self.mean(self.detector(spectrograms)[:, None]).amax(2)
+
+
 def heard(layer: nn.Conv2d) -> tuple[nn.Module, ...]:
     """A layer with what follows it: batch norm and a leaky rectifier."""
     return layer, nn.BatchNorm2d(layer.out_channels), nn.LeakyReLU(SLOPE)
@@ -89,6 +105,6 @@ def restored(state: Mapping[str, Any]) -> Detector:
     return detector.eval().requires_grad_(False)
 
 
-def asking(detector: Detector) -> vd.Network:
-    """The detector as methods are given it: excerpts (n, 80, 115) to the probability of a voice (n, 1)."""
+def asking(detector: Detector | Anywhere) -> vd.Network:
+    """The detector as methods are given it: excerpts (n, 80, 115 or more) to the probability of a voice (n, 1)."""
     return vd.Network(detector, answers="sigmoid")

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from models.detector import FRAMES, MEL
+from models.detector import FRAMES, MEL, NEAR
 from models.sounds import RATE, Sounds
 from scipy.ndimage import uniform_filter1d
 
 QUIET = 30.0  # decibels under its loudest moment: below that, a voice is silent
 GAP = 0.15  # seconds of silence inside a voice that still count as voice
 SOFT = 0.01  # seconds in which what is added comes and goes
+PLACES = 4  # of a long recording, of which the loudest is taken
 FLOOR = 0.03  # of the deviation of a track: where it is softer than that, it counts as that loud
 
 
@@ -29,6 +30,10 @@ class Mixing:
     distractors: float = 0.5  # other sounds a phrase, on average
     loud: tuple[float, float] = (-3.0, 9.0)  # decibels of other sounds above the music
     gain: float = 6.0  # decibels by which the whole is louder or softer
+    other: float = 0.0  # by which voices and music are played faster or slower, as if of others
+    tilt: float = (
+        0.0  # by which their treble is raised or lowered: a sample takes away so much of the one before it
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,17 +46,13 @@ class Mix:
 
     @property
     def frames(self) -> Any:
-        """Whether there is a voice in the middle of each frame, frames begin and end inside the recording."""
-        n = 1 + (len(self.samples) - MEL.n_fft) // MEL.hop
-        return self.voiced[MEL.n_fft // 2 + MEL.hop * np.arange(n)]
+        """Whether there is a voice in the middle of each frame."""
+        at = np.arange(0, len(self.samples) + 1, MEL.hop)
+        return self.voiced[np.minimum(at, len(self.samples) - 1)]
 
 
 USUAL = Mixing()
-
-
-def samples_of(frames: int) -> int:
-    """How many samples a recording of so many frames has."""
-    return (frames - 1) * MEL.hop + MEL.n_fft
+VARIED = Mixing(other=0.3, tilt=0.6)  # to train on: few speakers become many
 
 
 def voiced(samples: Any) -> Any:
@@ -87,13 +88,16 @@ def piece(samples: Any, n: int, rng: np.random.Generator) -> Any:
 
 
 def spoken(takes: tuple[Any, ...], seconds: float, rng: np.random.Generator) -> tuple[Any, Any]:
-    """A take of a speaker, of at most so many seconds, and when it is heard; long ones begin anywhere."""
-    take = takes[rng.integers(len(takes))]
+    """A take of a speaker, of at most so many seconds, and when it is heard.
+
+    Of a long recording it is the loudest of a few places: hardly anything is told by a breath.
+    """
+    take, n = takes[rng.integers(len(takes))], round(seconds * RATE)
     heard = voiced(take)
-    begins = np.flatnonzero(heard)
-    start = begins[0] if len(takes) > 1 else rng.choice(begins[begins <= max(begins[0], len(take) - RATE)])
-    kept = slice(start, start + round(seconds * RATE))
-    return trimmed(take[kept], heard[kept])
+    at = np.flatnonzero(heard)
+    starts = at[:1] if len(takes) > 1 else rng.choice(at[at <= max(at[0], len(take) - n)], PLACES)
+    start = max(starts, key=lambda start: float(np.sum(take[start : start + n] ** 2)))
+    return trimmed(take[start : start + n], heard[start : start + n])
 
 
 def phrase(takes: tuple[Any, ...], how: Mixing, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -105,7 +109,17 @@ def phrase(takes: tuple[Any, ...], how: Mixing, rng: np.random.Generator) -> tup
         gap = round(rng.uniform(*how.between) * RATE)
         sound += [np.zeros(gap), word / (np.sqrt(np.mean(word[when] ** 2)) + 1e-9)]
         heard += [np.ones(gap, bool), when]
-    return np.concatenate(sound[1:]), np.concatenate(heard[1:])
+    return varied(np.concatenate(sound[1:]), np.concatenate(heard[1:]), how, rng)
+
+
+def varied(samples: Any, heard: Any, how: Mixing, rng: np.random.Generator) -> tuple[Any, Any]:
+    """A sound as if of another speaker or instrument, through another microphone, and when it is heard."""
+    if not (how.other or how.tilt):
+        return samples, heard
+    at = np.arange(0, len(samples) - 1, (1 + how.other) ** rng.uniform(-1, 1))
+    played = np.interp(at, np.arange(len(samples)), samples)
+    tilt = rng.uniform(-how.tilt, how.tilt)
+    return played - tilt * np.concatenate([[0.0], played[:-1]]), heard[at.astype(int)]
 
 
 def put(sound: Any, added: Any, at: int, *, when: Any, decibels: float, floor: float) -> Any:
@@ -123,6 +137,7 @@ def song(sounds: Sounds, rng: np.random.Generator, how: Mixing = USUAL) -> Mix:
     n = round(how.seconds * RATE)
     tracks = [take for takes in sounds.music.values() for take in takes]
     track = tracks[rng.integers(len(tracks))]
+    track, _ = varied(track, np.ones(len(track), bool), how, rng)
     floor = FLOOR * track.std()
     music = piece(track, n, rng).astype(np.float64)
     clips = [take for takes in sounds.others.values() for take in takes]
@@ -148,24 +163,42 @@ def distractor(music: Any, clip: Any, rng: np.random.Generator, how: Mixing) -> 
     return put(music, sound, at, when=slice(None), decibels=rng.uniform(*how.loud), floor=FLOOR * music.std())
 
 
-def excerpt(sounds: Sounds, rng: np.random.Generator, *, snr: float | None, loud: float | None = None) -> Mix:
-    """115 frames of music with one word across the middle, or with none; ``loud``: and another sound, so loud."""
-    n = samples_of(FRAMES)
+def excerpt(
+    sounds: Sounds,
+    rng: np.random.Generator,
+    *,
+    snr: float | None,
+    loud: float | None = None,
+    frames: int = FRAMES,
+) -> Mix:
+    """Music with one word across a frame that can be told, or with none; ``loud``: and another sound, so loud.
+
+    Of 115 frames that is the one in the middle, of more any of those in between.
+    """
+    n = (frames - 1) * MEL.hop
     tracks = [take for takes in sounds.music.values() for take in takes]
     track = tracks[rng.integers(len(tracks))]
     music, floor = piece(track, n, rng).astype(np.float64), FLOOR * track.std()
     speakers = list(sounds.voices.values())
     word, heard = spoken(speakers[rng.integers(len(speakers))], rng.uniform(0.3, 0.7), rng)
-    at = n // 2 - rng.integers(len(word) // 4, 3 * len(word) // 4 + 1)  # its middle half is in the middle
+    across = MEL.hop * rng.integers(NEAR, frames - NEAR)
+    at = across - rng.integers(len(word) // 4, 3 * len(word) // 4 + 1)  # in the middle half of the word
     if loud is not None:
-        clips = [take for takes in sounds.others.values() for take in takes]
-        before, after = at, n - at - len(word)  # it goes where there is more room
-        clip = clips[rng.integers(len(clips))]
-        other = soft(piece(clip, min(len(word), len(clip)), rng)[: max(before, after)])
-        where = at - len(other) if before > after else at + len(word)
-        music = music + put(music, other, where, when=slice(None), decibels=loud, floor=floor)
+        music = music + beside(music, sounds, rng, gap=(at, at + len(word)), decibels=loud, floor=floor)
     voice, when = np.zeros(n), np.zeros(n, bool)
     if snr is not None:
         voice = put(music, word, at, when=heard, decibels=snr, floor=floor)
         when[at : at + len(word)] = heard
     return Mix((music + voice).astype(np.float32), music.astype(np.float32), when)
+
+
+def beside(
+    music: Any, sounds: Sounds, rng: np.random.Generator, *, gap: tuple[int, int], decibels: float, floor: float
+) -> Any:
+    """Another sound, as long as a gap and not in it, where there is more room."""
+    clips = [take for takes in sounds.others.values() for take in takes]
+    clip = clips[rng.integers(len(clips))]
+    start, stop = (0, gap[0]) if gap[0] > len(music) - gap[1] else (gap[1], len(music))
+    other = soft(piece(clip, min(gap[1] - gap[0], len(clip), stop - start), rng))
+    at = rng.integers(start, stop - len(other) + 1)
+    return put(music, other, at, when=slice(None), decibels=decibels, floor=floor)

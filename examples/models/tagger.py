@@ -53,9 +53,10 @@ class LogMel:
 
     def tensor(self, samples: torch.Tensor) -> torch.Tensor:
         """The same of recordings (n, samples), with gradients: (n, 96, 187)."""
-        from models.ears import magnitudes, triangles
+        from models.ears import triangles
 
-        spectra = magnitudes(pad(samples, (WIDE // 2, WIDE // 2)), WIDE, HOP)
+        window = torch.hann_window(WIDE).to(samples)
+        spectra = torch.stft(samples, WIDE, HOP, window=window, pad_mode="constant", return_complex=True).abs()
         if spectra.shape[2] < FRAMES:
             raise ValueError(f"the recording is too short: the tagger needs {FRAMES * self.seconds:.1f} seconds")
         bins = torch.linspace(0, RATE / 2, WIDE // 2 + 1, dtype=torch.float64)

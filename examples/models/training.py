@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from models.detector import FRAMES, MEL, NEAR, Detector
-from models.ears import filters, log_mels, magnitudes
+from models.ears import filters
 from models.mixing import Mix
 from scipy.ndimage import median_filter
 from torch.nn.functional import binary_cross_entropy_with_logits
@@ -34,17 +34,14 @@ class Songs:
     @classmethod
     def of(cls, mixes: Sequence[Mix], device: str = "cpu") -> Songs:
         """Songs of one length, by half precision."""
-        spectra = [
-            magnitudes(torch.from_numpy(m.samples)[None].to(device), MEL.n_fft, MEL.hop)[0].half() for m in mixes
-        ]
+        spectra = [MEL.spectra(torch.from_numpy(m.samples)[None].to(device))[0].abs().half() for m in mixes]
         truth = torch.from_numpy(np.array([m.frames for m in mixes])).float()
         return cls(torch.stack(spectra), truth.to(device))
 
     @property
     def log_mels(self) -> torch.Tensor:
         """(songs, bands, frames), as ``vd.Mel()`` has them."""
-        bank = filters(MEL).to(self.spectra.device)
-        return torch.cat([log_mels(some.float(), bank, MEL.floor) for some in self.spectra.split(8)])
+        return torch.cat([MEL.levels(some.float()) for some in self.spectra.split(8)])
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class Training:
     soft: float = 0.02  # the target of frames without a voice; one minus that with one
 
 
-QUICK = Training(epochs=6, batches=40, batch=8, frames=FRAMES + 128, rate=2e-3, decay=0.7)
+QUICK = Training(epochs=5, batches=40, batch=8, frames=FRAMES + 128, rate=2e-3, decay=0.7)
 
 
 def random_bands(n: int, generator: torch.Generator) -> torch.Tensor:
@@ -107,7 +104,7 @@ def excerpts(
     which = torch.randint(len(songs.truth), (n,), generator=generator)
     start = torch.randint(songs.truth.shape[1] - longest + 1, (n,), generator=generator)
     source = torch.stack([songs.spectra[i, :, s : s + longest] for i, s in zip(which, start, strict=True)])
-    mels = filters(MEL, pitch).to(device) @ source.float()
+    mels = filters(MEL, pitch.to(device)) @ source.float()
     at = (speed[:, None] * torch.arange(how.frames)).to(device)  # in the frames of the song
     before = at.long()
     share = (at - before)[:, None]
@@ -160,9 +157,9 @@ def scores(probabilities: Any, truth: Any, threshold: float) -> dict[str, float]
     }
 
 
-def chosen(probabilities: Any, truth: Any) -> float:
-    """The threshold, in hundredths, with the best accuracy; of several the one nearest to one half."""
-    candidates = np.arange(1, 100) / 100
-    found = [scores(probabilities, truth, t)["accuracy"] for t in candidates]
+def chosen(probabilities: Any, truth: Any, weights: Any = None) -> float:
+    """The threshold, in hundredths, with the best (weighted) accuracy; of several the one nearest to one half."""
+    candidates, there = np.arange(1, 100) / 100, np.asarray(truth) > 0.5
+    found = [np.average((probabilities >= t) == there, weights=weights) for t in candidates]
     best = candidates[np.isclose(found, max(found))]
     return float(best[np.argmin(np.abs(best - 0.5))])

@@ -113,9 +113,8 @@ def found(cells: Sequence[Cell], folder: Path) -> None:
 def fidelity(cells: Sequence[Cell], folder: Path) -> None:
     """Figure 4: held-out fidelity of LIME where its heaviest part is the guilty one, and where it is not."""
     some = of(cells, (*ANYWHERE, *IN_ONE, *ONE))
-    shown = [name for name in named(some)]
-    figure, panels = drawing.panels(len(shown), 2.6, wide=2.6)
-    for panel, name in zip(panels, shown, strict=True):
+    figure, panels = drawing.panels(len(named(some)), 2.6, wide=2.6)
+    for panel, name in zip(panels, named(some), strict=True):
         here = where(some, standin=name)
         right, told = (pooled.values(here, LIME, test) for test in ("hit@1", "fidelity"))
         known = np.isfinite(right) & np.isfinite(told)

@@ -1,9 +1,10 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun, veracity
+from veridical.api import audit, believe, debug, evaluate, explain, explain_many, group, rerun, veracity
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.counterfactual import Counterfactual
+from veridical.attribute.either import Either
 from veridical.attribute.evidence import TopK
 from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
@@ -25,6 +26,8 @@ from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedPa
 from veridical.debug.adversary.domains import Spectrum, Waveform
 from veridical.debug.adversary.gradient import CarliniWagner, Pgd
 from veridical.debug.adversary.records import Cause
+from veridical.debug.adversary.search import Spsa, Square
+from veridical.debug.adversary.swaps import EditedColumns, SwappedWords
 from veridical.debug.audit import Audit, Result
 from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
@@ -79,6 +82,8 @@ __all__ = [
     "DeconvNet",
     "DrawnShape",
     "Edges",
+    "EditedColumns",
+    "Either",
     "Entropy",
     "Example",
     "ExpectedGradients",
@@ -149,11 +154,14 @@ __all__ = [
     "SmoothGrad",
     "SmoothGradSquared",
     "Spectrum",
+    "Spsa",
     "Spurious",
+    "Square",
     "Stems",
     "Subject",
     "Superpixels",
     "SwappedParts",
+    "SwappedWords",
     "Tiles",
     "Tone",
     "TopK",
@@ -170,6 +178,7 @@ __all__ = [
     "Words",
     "__version__",
     "audit",
+    "believe",
     "debug",
     "evaluate",
     "explain",

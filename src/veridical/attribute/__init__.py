@@ -5,6 +5,7 @@ from typing import Any
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import as_package, forward_selection, highest_weights, lasso_path
 from veridical.attribute.counterfactual import Counterfactual
+from veridical.attribute.either import Either
 from veridical.attribute.evidence import TopK
 from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
@@ -27,6 +28,7 @@ from veridical.represent.low_rank import LowRank
 METHODS: dict[str, Any] = {
     "counterfactual": Counterfactual,
     "deconv_net": DeconvNet,
+    "either": Either,
     "expected_gradients": ExpectedGradients,
     "gradient": Gradient,
     "greedy": Greedy,

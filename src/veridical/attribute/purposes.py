@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from veridical.attribute.sensitivity import Sensitivity
+from veridical.attribute.either import Either, small_changes
 from veridical.attribute.undo import Undo
 from veridical.errors import InputError
 from veridical.records import Method
-from veridical.represent.fill import Interpolate
-from veridical.represent.low_rank import LowRank
 
 
 @dataclass(frozen=True)
@@ -22,9 +20,9 @@ class Purpose:
 
 
 PURPOSES: dict[str, Purpose] = {
-    "change": Purpose("where a small change would act", Undo((LowRank(),), Sensitivity())),
-    "content": Purpose("what the content of each part contributes", Undo((Interpolate(),))),
-    "either": Purpose("which part did it, by its content or by a small change in it", Undo()),
+    "change": Purpose("where a small change would act", small_changes()),
+    "content": Purpose("what the content of each part contributes", Undo()),
+    "either": Purpose("which part did it, by its content or by a small change in it", Either()),
 }
 
 

@@ -14,30 +14,34 @@ from veridical.attribute.question import Answer, Outputs, Question, judged
 from veridical.attribute.removal import Removal
 from veridical.errors import InputError, check_whole
 from veridical.records import Explanation, Fit, Floats, Ints, Method, Refillable, Representation, Seed
-from veridical.represent.fill import Fill, Interpolate
-from veridical.represent.low_rank import LowRank
+from veridical.represent.fill import Blur, Fill, Interpolate
 
 MANY, NORMAL = 1e6, 1.96  # degrees of freedom, and half of a 95 % interval with so many
+LITTLE = 1e-3  # of the spread of the effects of another fill: a fill with less does not speak
 NAMED = 5  # parts of which it is said which fill spoke
-TAKEN_AWAY = "nothing says what would be there instead of these parts, so they were taken away: words left out, columns drawn from the background"  # noqa: E501 - a sentence
+TAKEN_AWAY = (
+    "nothing says what would be there instead of these parts, so they were taken away: words left out, columns "
+    "drawn from the background"
+)
 
 
 @dataclass(frozen=True)
 class Undo:
     """A part's weight is how much the output falls when that part alone is put back to what the rest suggests.
 
-    Each of the ``fills`` says what the rest suggests: ``Interpolate()`` takes out what a part holds, ``LowRank()``
-    only what was changed a little in it. With several, the effects of each are brought to one scale, that of the
-    first: how far a part stands out from the median part, in spreads over the parts. The fill by which it stands
-    out most speaks for a part, and notes name it. With ``sensitivity``, such as ``Sensitivity()``, effects count
-    by how far small random steps in the part move the output, as a share of the part where they do most.
+    Each of the ``fills`` says what the rest suggests: ``Interpolate()`` takes out what a part holds, ``Blur(1.0)``
+    its detail, ``LowRank()`` only what was changed a little in it. With several, the effects of each are brought
+    to the spread over the parts that those of the first have; the fill that speaks most for the target counts, and
+    notes name it. With ``sensitivity``, such as ``Sensitivity()``, effects are multiplied by how far small random
+    steps in the part move the output, as a share of the part where they do most; of a network, a gradient method
+    can say that.
 
     Weights are in the units of the output. One call a part and fill is exact, so intervals have no width but for
-    that of the steps. Where
-    parts are not filled, as in texts and tables, they are taken away, and ``n_draws`` is as for ``Occlusion``.
+    that of the steps. Where parts are not filled, as in texts and tables, they are taken away, ``n_draws`` times
+    as in ``Occlusion``; with ``sensitivity``, small steps alone are asked about there.
     """
 
-    fills: tuple[Fill, ...] = (Interpolate(), LowRank())
+    fills: tuple[Fill, ...] = (Interpolate(), Blur(1.0))
     sensitivity: Method | None = None
     n_draws: int = 16
 
@@ -48,44 +52,27 @@ class Undo:
 
     @property
     def purpose(self) -> str:
-        """That of the fills, if they have the same."""
+        """Small steps ask about small changes; else it is what the fills have in common."""
         purposes = {getattr(fill, "purpose", "content") for fill in self.fills}
-        return purposes.pop() if len(purposes) == 1 else "either"
+        return "change" if self.sensitivity is not None else purposes.pop() if len(purposes) == 1 else "either"
 
     def __call__(
         self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
     ) -> tuple[Explanation, ...]:
         """Explain one instance: one explanation a target, all from the same answers."""
-        if isinstance(representation, Refillable):
-            return self._undone(model, representation, targets, seed)
-        return self._taken_away(model, representation, targets, seed)
-
-    def _undone(
-        self, model: Model, representation: Refillable, targets: Sequence[object], seed: Seed
-    ) -> tuple[Explanation, ...]:
-        """Each part put back by each fill."""
-        d, n_fills = len(representation.names), len(self.fills)
-        alone = ~np.eye(d, dtype=bool)
-        masks, found = np.vstack([np.ones((1, d), bool), alone]), list[Floats]()
-        for fill in self.fills:
-            removal = Removal.of(model, representation.refilled(fill), seed, "Undo")
-            found.append(removal(alone if found else masks, d * len(found) + bool(found)))
-        small = None if self.sensitivity is None else self.sensitivity(model, representation, targets, seed)
-        also = iter(small or ())
-        n_calls = 1 + d * n_fills
+        if not (isinstance(representation, Refillable) and representation.steady):
+            return self._taken_away(model, representation, targets, seed)
+        outputs = undone(model, representation, self.fills, seed)
+        steps = None if self.sensitivity is None else iter(self.sensitivity(model, representation, targets, seed))
 
         def answer(asked: Outputs) -> Answer:
-            falls = asked.y[0] - asked.y[1:].reshape(n_fills, d)
-            weights, spoke = combined(falls)
-            fit = fit_of(weights[None], float(asked.y[0]))
-            notes = _spoken(representation.names, weights, [_name(self.fills[i]) for i in spoke], n_fills)
-            if small is None:
-                return judged(fit, asked, n_calls, notes)
-            step = next(also)
-            return judged(_weighted(fit, step), asked, n_calls + step.n_calls, notes)
+            falls = (asked.y[0] - asked.y[1:]).reshape(len(self.fills), -1)
+            step = None if steps is None else next(steps)
+            found = weighed(falls, self.fills, step)
+            n_calls = len(outputs) + (0 if step is None else step.n_calls)
+            return judged(found.fit(float(asked.y[0])), asked, n_calls, found.notes(representation.names))
 
-        question = Question(model, representation, targets, seed, removes=True)
-        return question.conclude(self, stacked(found), answer)
+        return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)
 
     def _taken_away(
         self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
@@ -105,39 +92,62 @@ class Undo:
         return question.conclude(self, outputs, answer)
 
 
-def combined(falls: Floats) -> tuple[Floats, Ints]:
-    """Weights (d,) from the falls by each fill (f, d), on the scale of the first, and which fill spoke (d,)."""
-    middle, spread = np.median(falls, axis=1, keepdims=True), falls.std(axis=1, keepdims=True)
-    stands_out = (falls - middle) / np.where(spread > 0, spread, 1.0)
-    stands_out[spread[:, 0] == 0] = -np.inf if spread.any() else 0.0
-    spoke = stands_out.argmax(axis=0)
-    first = int(np.argmax(spread[:, 0] > 0))
-    if len(falls) == 1:
-        return falls[0], spoke
-    return middle[first, 0] + spread[first, 0] * stands_out.max(axis=0), spoke
+def undone(model: Model, representation: Refillable, fills: Sequence[Fill], seed: Seed) -> Floats:
+    """Answers to the instance and to each part alone put back by each fill, (1 + fills · d, k)."""
+    alone, found = ~np.eye(len(representation.names), dtype=bool), list[Floats]()
+    for fill in fills:
+        removal = Removal.of(model, representation.refilled(fill), seed, "Undo")
+        masks = alone if found else np.vstack([np.ones_like(alone[:1]), alone])
+        found.append(removal(masks, sum(map(len, found))))
+    return stacked(found)
 
 
-def _weighted(fit: Fit, step: Explanation) -> Fit:
-    """A fit whose weights count by how far small steps move the output, as a share of the largest."""
-    largest = float(step.weights.max()) or 1.0
-    weights, half = fit.weights * step.weights / largest, (step.intervals[:, 1] - step.weights) / largest
-    return replace(
-        fit,
-        weights=weights,
-        intercept=fit.local_prediction - float(weights.sum()),
-        covariance=np.diag((fit.weights * half / NORMAL) ** 2),
-        degrees=MANY,
-    )
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Weights of parts, and which of several fills spoke for each."""
+
+    weights: Floats  # (d,)
+    half: Floats  # (d,) of the 95 % intervals
+    spoke: tuple[str, ...] = ()  # (d,) names of fills; none if there is but one
+
+    def fit(self, own: float) -> Fit:
+        """As a surrogate that has the instance's own output."""
+        exact = fit_of(self.weights[None], own)
+        return replace(exact, covariance=np.diag((self.half / NORMAL) ** 2), degrees=MANY)
+
+    def notes(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Which fill spoke for the heaviest parts."""
+        top = [int(j) for j in np.argsort(-self.weights, kind="stable")[:NAMED] if self.weights[j] > 0]
+        said = [f"{self.spoke[j]} for {names[j]}" for j in top] if self.spoke else []
+        return (f"which fill spoke: {'; '.join(said)}",) if said else ()
 
 
-def _spoken(names: Sequence[str], weights: Floats, fills: Sequence[str], n_fills: int) -> tuple[str, ...]:
-    """Which fill spoke for the heaviest parts."""
-    if n_fills == 1:
-        return ()
-    top = [int(j) for j in np.argsort(-weights, kind="stable")[:NAMED] if weights[j] > 0]
-    said = [f"{fills[j]} for {names[j]}" for j in top]
-    return (f"which fill spoke: {'; '.join(said)}",) if said else ()
+def weighed(falls: Floats, fills: Sequence[Fill], step: Explanation | None = None) -> Weighed:
+    """Weights from the falls by each fill (f, d), times what small steps give a part, if they were taken."""
+    largest = 1.0 if step is None else float(step.weights.max()) or 1.0
+    shares = np.ones(falls.shape[1]) if step is None else step.weights / largest
+    halves = np.zeros(falls.shape[1]) if step is None else (step.intervals[:, 1] - step.weights) / largest
+    if len(fills) == 1:
+        return Weighed(falls[0] * shares, np.abs(falls[0]) * halves)
+    weights, spoke, scales = combined(falls * shares)
+    every = np.arange(len(weights))
+    half = np.abs(falls[spoke, every]) * scales[spoke] * halves
+    return Weighed(weights, half, tuple(_name(fills[i]) for i in spoke))
+
+
+def combined(effects: Floats) -> tuple[Floats, Ints, Floats]:
+    """Weights (d,) from effects by each fill (f, d), which fill spoke (d,), and what each was multiplied by (f,).
+
+    All are brought to the spread of the first fill that does anything next to the others.
+    """
+    spread = effects.std(axis=1)
+    moves = spread > LITTLE * spread.max()
+    if not moves.any():
+        return effects[0], np.zeros(effects.shape[1], np.int64), np.ones(len(effects))
+    scales = np.where(moves, spread[moves.argmax()] / np.where(moves, spread, 1.0), 1.0)
+    brought = np.where(moves[:, None], effects * scales[:, None], -np.inf)
+    return brought.max(axis=0), brought.argmax(axis=0), scales
 
 
 def _name(fill: Any) -> str:
-    return type(fill).__name__ if not hasattr(fill, "__name__") else str(fill.__name__)
+    return str(getattr(fill, "__name__", type(fill).__name__))

@@ -9,6 +9,7 @@ from veridical.debug.reliance import reliance
 from veridical.debug.sampling import sampling
 from veridical.debug.shift import shift
 from veridical.debug.spurious import spurious
+from veridical.debug.veracity.check import veracity
 
 CHECKS: dict[str, Check] = {
     "fooling": fooling,
@@ -19,4 +20,5 @@ CHECKS: dict[str, Check] = {
     "sampling": sampling,
     "shift": shift,
     "spurious": spurious,
+    "veracity": veracity,
 }

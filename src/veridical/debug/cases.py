@@ -61,11 +61,12 @@ class Cases:
             instances = self.subject.represent.each(rows_at(X, at))
             seed = child_of(self.seed, key, number)
             for i, each in zip(at, explain_all(self.method, model, instances, target, seed, Plan()), strict=True):
-                found[i] = _checked(each)
+                found[i] = checked(each)
         return tuple(each for each in found if each is not None)
 
 
-def _checked(explanation: Explanation) -> Explanation:
+def checked(explanation: Explanation) -> Explanation:
+    """An explanation with a finite weight for each part."""
     bad = int((~np.isfinite(explanation.weights)).sum())
     if bad or explanation.weights.shape != (len(explanation.parts),):
         what = (
@@ -105,7 +106,7 @@ def examples(method: Method, subject: Subject, rows: Ints, seed: Seed) -> tuple[
     """Explanations of these instances, to be shown."""
     instances = subject.represent.each(rows_at(subject.X, rows))
     found = explain_all(method, subject.model, instances, subject.target, seed, Plan())
-    return tuple(_checked(each) for each in found)
+    return tuple(checked(each) for each in found)
 
 
 def most_of(method: Method, instances: Instances) -> int:

@@ -100,7 +100,7 @@ class Tiles:
                 f"a spectrogram has axes (bands, frames), perhaps after channels; this has {array.shape}"
             )
         picture = Picture(x if samples is None else array, array, 0 if array.ndim == 3 else None, "spectrogram")
-        levels = array if array.ndim == 2 else array.mean(axis=0)
+        levels = _floats(array) if array.ndim == 2 else array.mean(axis=0)
         levels = levels if self.time_axis == -1 else levels.T
         if np.ptp(levels) == 0:
             raise InputError("the spectrogram is the same everywhere: there is nothing to explain")

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from veridical.debug.adversary.edits import AT_ONCE, Edit, NothingToTake, Scene
-from veridical.debug.region import Inside
 from veridical.errors import InputError
-from veridical.records import Bools, Floats, Representation
+from veridical.records import Bools, Floats, Representation, Representer
 from veridical.represent.masked import Masked
 from veridical.represent.regions import Array, Places, as_type, is_tensor, numbers_of
 from veridical.represent.words import TextComposer
@@ -34,11 +33,9 @@ class Sheet:
         made = np.where(masks[:, self.places.spread], as_type(others, own.dtype), own)
         return self.x.new_tensor(made) if is_tensor(self.x) else made
 
-    def named(self, changed: Any, mask: Bools, own: Representation) -> Bools:
-        """The parts of the changed copy that were edited by half at least: it may be cut anew."""
-        assert isinstance(own, Masked)
-        edited = mask[self.places.labels].astype(np.float64)
-        return Inside(own.gather(edited) / np.maximum(own.gather(np.ones(edited.shape)), 1)).parts
+    def named(self, changed: Any, mask: Bools, represent: Representer) -> Bools:
+        """The same places are the parts of both."""
+        return mask
 
 
 class OfArrays(Edit):
@@ -93,7 +90,7 @@ class SwappedParts(OfArrays):
         inputs = scene.aim.inputs
         same = [j for j in scene.decided if np.shape(inputs[j]) == np.shape(scene.x)]
         if not same:
-            raise NothingToTake(f"no instance of the same shape is decided as {scene.wanted}, to take parts from")
+            raise NothingToTake(f"no instance of the same shape is decided as {scene.sought}, to take parts from")
         return np.concatenate([numbers_of(inputs[j], "an instance") for j in rng.choice(same, AT_ONCE)])
 
 

@@ -23,7 +23,15 @@ SLACK = 1e-3  # by which a search goes beyond the confidence that is asked for, 
 SHORTER = 0.99  # how much shorter a change must be, to be much better
 FLAT = "the loss has no slope at the instance"
 
-Move = Callable[[Any, Any, Any], Any]  # the change (m, …), the slope of the loss, and which rows, to a new change
+Move = Callable[[Any, Any, "Going"], Any]  # the change (m, …) and the slope of the loss (m, …), to a new change
+
+
+@dataclass(frozen=True, eq=False)
+class Going:
+    """Instances whose search goes on."""
+
+    rows: Any  # (m,) tensor of their numbers
+    sure: Bools  # (m,) whether they are decided as wanted now, as surely as is asked for
 
 
 class Settings(Protocol):
@@ -108,13 +116,13 @@ class Search:
             self._descend(state, todo, None)
             return self._found(state, [None] * m)
         orders = [self._order(int(row), seed) for row in self.rows]
-        chosen: list[Bools | None] = [self._part(order, 0) for order in orders]
+        chosen: list[Bools | None] = [turn(order, k, 0) for order in orders]
         for attempt in range(TRIES):
             some = todo[~state.reached[todo]]
             if not len(some):
                 break
             state.attempt = attempt
-            tried = [self._part(orders[i], attempt) for i in some]
+            tried = [turn(orders[i], k, attempt) for i in some]
             masks = [self._places(i, mask) for i, mask in zip(some, tried, strict=True)]
             self._descend(state, some, state.start.new_tensor(np.stack(masks)))
             for i, mask in zip(some, tried, strict=True):
@@ -133,7 +141,7 @@ class Search:
             values = self.ground.within(start[rows] + delta[rows])
             height = self.ground.height(values, wanted[active])
             moved = values - start[rows]
-            state.keep(todo[active], moved, height.labels == wanted[active], height.support)
+            sure = state.keep(todo[active], moved, height.labels == wanted[active], height.support)
             if not step:
                 state.flat[todo] = (height.slope == 0).flatten(1).all(dim=1).cpu().numpy()
             done = state.reached[todo[active]] & (state.idle[todo[active]] >= self.kind.patience)
@@ -142,10 +150,10 @@ class Search:
                 return
             slope = height.slope[going] if mask is None else height.slope[going] * mask[active[going]]
             active, rows = active[going], rows[going]
-            delta[rows] = move(delta[rows], slope, rows)
+            delta[rows] = move(delta[rows], slope, Going(rows, sure[going]))
 
     def _found(self, state: Best, chosen: Sequence[Bools | None]) -> dict[int, Found]:
-        made = self.ground.finish(self.some, state.delta)
+        made = self.ground.finish(self.some, state.delta, self.ground.limits)
         return {
             int(row): Found(changed, int(state.n_calls[i]), chosen[i], sounds, FLAT if state.flat[i] else "")
             for i, (row, (changed, sounds)) in enumerate(zip(self.rows, made, strict=True))
@@ -153,17 +161,7 @@ class Search:
 
     def _order(self, row: int, seed: Seed) -> Ints:
         """The parts of an instance in the order in which they are tried."""
-        d = len(self._representation(row).names)
-        if self.kind.parts is not None and self.kind.parts > d:
-            raise InputError(f"parts={self.kind.parts}, but instance {row} has only {d} parts: give fewer")
-        return np.asarray(generator(seed, row).permutation(d))
-
-    def _part(self, order: Ints, attempt: int) -> Bools:
-        """The parts that are changed at this attempt: the next ones in their order, and round again."""
-        k = self.kind.parts or len(order)
-        mask = np.zeros(len(order), bool)
-        mask[order[(np.arange(k) + attempt * k) % len(order)]] = True
-        return mask
+        return shuffled(self.kind.parts, len(self._representation(row).names), generator(seed, row))
 
     def _places(self, i: int, mask: Bools) -> Floats:
         """1 at the values of the parts that are changed, else 0."""
@@ -182,7 +180,7 @@ class Best:
     def __init__(self, start: Any, confidence: float | None) -> None:
         m = len(start)
         self.start = start
-        self.least = None if confidence is None else confidence + min(SLACK, abs(1 - confidence) / 2)
+        self.least = enough(confidence)
         self.delta = start.new_zeros(start.shape)
         self.level = np.full(m, -1)  # 0: not as wanted, 1: as wanted, 2: and sure enough
         self.merit = np.full(m, -np.inf)  # of two on one level the better has more
@@ -191,9 +189,9 @@ class Best:
         self.n_calls = np.zeros(m, np.int64)
         self.attempt, self.at = 0, np.zeros(m, np.int64)  # this one, and the one at which the best was found
 
-    def keep(self, rows: Ints, delta: Any, flips: Bools, support: Floats) -> None:
-        """Note what was found for some rows."""
-        level = flips * (1 + (np.ones_like(flips) if self.least is None else support >= self.least))
+    def keep(self, rows: Ints, delta: Any, flips: Bools, support: Floats) -> Bools:
+        """Note what was found for some rows; which are sure enough (m,)."""
+        level = flips * (1 + (support >= self.least))
         merit = np.where(level == 2, -delta.flatten(1).norm(dim=1).cpu().double().numpy(), support)
         rises, equal = level > self.level[rows], level == self.level[rows]
         better = rises | (equal & (merit > self.merit[rows]))
@@ -203,11 +201,29 @@ class Best:
         self.delta[self.start.new_tensor(rows[at]).long()] = delta[self.start.new_tensor(at).long()]
         self.idle[rows] = np.where(much, 0, self.idle[rows] + 1)
         self.n_calls[rows] += 1
+        return np.asarray(level == 2)
 
     @property
     def reached(self) -> Bools:
         """Which are decided as wanted, as surely as is asked for (m,)."""
         return np.asarray(self.level == 2)
+
+
+def shuffled(k: int | None, d: int, rng: np.random.Generator) -> Ints:
+    """All d parts in the random order in which k at a time are tried."""
+    if k is not None and k > d:
+        raise InputError(f"parts={k}, but an instance has only {d} parts: give fewer")
+    return np.asarray(rng.permutation(d))
+
+
+def turn(order: Ints, k: int, attempt: int) -> Bools:
+    """The k parts (d,) that are changed at an attempt: the next ones in their order, and round again."""
+    return np.isin(np.arange(len(order)), order[(np.arange(k) + attempt * k) % len(order)])
+
+
+def enough(confidence: float | None) -> float:
+    """How sure the model has to be at which a search ends: a little more than was asked for."""
+    return -np.inf if confidence is None else confidence + min(SLACK, abs(1 - confidence) / 2)
 
 
 def places_of(representation: Any, mask: Bools, shape: tuple[int, ...]) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from veridical.records import Floats, Ints
 from veridical.represent.regions import Array, as_type, is_tensor, numbers_of
 from veridical.represent.sounds import recording
 
+Limits: TypeAlias = tuple[float, float] | None
 ALIKE = 1e-2  # by which spectrograms in torch may miss those that they stand for
 
 
@@ -35,11 +36,11 @@ class Ground:
     rows: Ints  # (n,) which instances of the aim
     start: Any  # (n, …) tensor on the network's device
     surface: Surface
-    finish: Callable[[slice, Any], Sequence[tuple[Any, Any]]]  # changes (m, …) to inputs, and what is heard
+    finish: Callable[[slice, Any, Limits], Sequence[tuple[Any, Any]]]  # changes to inputs, and what is heard
     spread: float  # standard deviation of the values
     unit: float = 1.0  # what counts as 1 where sizes of changes are compared with a loss
     whole: bool = False  # the values are whole numbers
-    limits: tuple[float, float] | None = None  # within which the values have to stay
+    limits: Limits = None  # within which the values have to stay
     usual: Usual | None = None
     view: Callable[[Any], Any] | None = None  # from values to instances as the network takes them
 
@@ -95,9 +96,9 @@ class Inputs:
         unit = float(np.iinfo(batch.dtype).max) if whole else 1.0
         low = float(np.iinfo(batch.dtype).min) if whole else 0.0
 
-        def finish(some: slice, delta: Any) -> Sequence[tuple[Any, Any]]:
+        def finish(some: slice, delta: Any, limits: Limits) -> Sequence[tuple[Any, Any]]:
             moves = delta.cpu().double().numpy()
-            return [(_moved(x, move[None]), None) for x, move in zip(own[some], moves, strict=True)]
+            return [(_moved(x, move[None], limits), None) for x, move in zip(own[some], moves, strict=True)]
 
         return Ground(
             rows, tensor_of(batch, network), Surface.of(network, aim.decision, batch), finish, float(batch.std()),
@@ -106,7 +107,58 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Waveform:
+class OfRecordings:
+    """Domains of what a front end makes the network's input of: instances are recordings."""
+
+    needs: ClassVar[str]  # what the front end has in torch
+
+    front: Any = None  # that of the representer, which it has to be
+
+    def alike(self, aim: Aim) -> Sequence[Ints]:
+        """The recordings, by length."""
+        self.hearing(aim)
+        return by_shape(self.recordings(aim))
+
+    def hearing(self, aim: Aim) -> Any:
+        """The front end that both the domain and the representer mean."""
+        own, name = getattr(aim.represent, "front", None), f"vd.{type(self).__name__}"
+        if own is None:
+            raise InputError(
+                f"{name} changes what a front end hears, and the representer has none: give it one, as in "
+                "vd.Tiles(front=vd.Mel()), with recordings as instances, or leave domain out"
+            )
+        if self.front is not None and self.front != own:
+            raise InputError(
+                f"{name} has the front {self.front!r}, the representer {own!r}: recordings are heard by one, so "
+                "give the same to both, or none to the domain"
+            )
+        if not hasattr(own, self.needs):
+            raise InputError(
+                f"{name} differentiates the front end, which needs {self.needs}(…) in torch, as vd.Mel has it"
+            )
+        rates = [getattr(each, "rate", None) for each in (own, aim.represent)]
+        if None not in rates and rates[0] != rates[1]:
+            raise InputError(
+                f"the front end hears {rates[0]:g} samples a second, and the representer {rates[1]:g}: resample "
+                "the recordings to one rate, and give that to both"
+            )
+        return own
+
+    def recordings(self, aim: Aim) -> list[Array]:
+        """The instances as recordings, each a batch of one."""
+        found = []
+        for i, x in enumerate(aim.X):
+            if np.ndim(x) != 1:
+                raise InputError(
+                    f"vd.{type(self).__name__} changes recordings (samples,), but instance {i} has shape "
+                    f"{np.shape(x)}: give the recordings that the spectrograms were made of"
+                )
+            found.append(recording(x, f"recording {i}")[None])
+        return found
+
+
+@dataclass(frozen=True)
+class Waveform(OfRecordings):
     """The recording, of which a front end makes what the network takes.
 
     The front is that of the representer, such as ``vd.Tiles(front=vd.Mel())``, and instances are recordings. Its
@@ -114,23 +166,19 @@ class Waveform:
     hold spectrograms, and both recordings in ``sounds``.
     """
 
-    front: Any = None
-
-    def alike(self, aim: Aim) -> Sequence[Ints]:
-        """The recordings, by length."""
-        return by_shape(recordings(aim, self))
+    needs: ClassVar[str] = "tensor"
 
     def ground(self, aim: Aim, rows: Ints, network: Network) -> Ground:
         """Recordings of one length."""
-        front, every = front_of(aim, self, "tensor"), recordings(aim, self)
+        front, every = self.hearing(aim), self.recordings(aim)
         batch = np.concatenate([every[i] for i in rows])
         start = tensor_of(batch, network)
         surface = _seen(aim, rows, network, front.tensor(start[:1]))
 
-        def finish(some: slice, delta: Any) -> Sequence[tuple[Any, Any]]:
+        def finish(some: slice, delta: Any, limits: Limits) -> Sequence[tuple[Any, Any]]:
             found = []
             for x, i, move in zip(batch[some], rows[some], delta.cpu().double().numpy(), strict=True):
-                changed, own = as_type(x + move, batch.dtype), aim.inputs[i]
+                changed, own = _moved(x, move, limits), aim.inputs[i]
                 heard = np.asarray(front(changed), dtype=own.dtype)[None] if move.any() else own
                 found.append((heard, (x, changed, _rate(front))))
             return found
@@ -142,74 +190,34 @@ class Waveform:
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class Spectrum(OfRecordings):
     """The magnitudes of the recording's spectra, which a change may make negative.
 
     As ``vd.Waveform``, but what the network takes is made of the magnitudes as they are; the recording of a cause
     has them with the phases of the original. The front needs ``spectra``, ``levels`` and ``sound``, as ``vd.Mel``.
     """
 
-    front: Any = None
-
-    def alike(self, aim: Aim) -> Sequence[Ints]:
-        """The recordings, by length."""
-        return by_shape(recordings(aim, self))
+    needs: ClassVar[str] = "levels"
 
     def ground(self, aim: Aim, rows: Ints, network: Network) -> Ground:
         """Magnitudes of recordings of one length."""
-        front, every = front_of(aim, self, "levels"), recordings(aim, self)
+        front, every = self.hearing(aim), self.recordings(aim)
         batch = np.concatenate([every[i] for i in rows])
         spectra = front.spectra(tensor_of(batch, network))
         start, phases = spectra.abs(), spectra.sgn()
         surface = _seen(aim, rows, network, front.levels(start[:1]))
 
-        def finish(some: slice, delta: Any) -> Sequence[tuple[Any, Any]]:
+        def finish(some: slice, delta: Any, _limits: Limits) -> Sequence[tuple[Any, Any]]:
             before, after = front.levels(start[some]), front.levels(start[some] + delta)
             moves = (after - before).cpu().double().numpy()
             changed = front.sound(phases[some] * (start[some] + delta), batch.shape[1]).cpu().numpy()
-            made, rate = (
-                zip(rows[some], batch[some], moves, changed, strict=True),
-                float(getattr(front, "rate", 0)),
-            )
-            return [(_moved(aim.inputs[i], move[None]), (x, new, rate)) for i, x, move, new in made]
+            made = zip(rows[some], batch[some], moves, changed, strict=True)
+            return [(_moved(aim.inputs[i], move[None], None), (x, new, _rate(front))) for i, x, move, new in made]
 
         return Ground(
             rows, start, surface, finish, float(start.std()), _unit(batch),
             usual=Usual(eps=0.1, step=5e-4, alpha=15.0), view=front.levels,
         )  # fmt: skip
-
-
-def front_of(aim: Aim, domain: Waveform | Spectrum, needs: str) -> Any:
-    """The front end that both the domain and the representer mean."""
-    own, name = getattr(aim.represent, "front", None), type(domain).__name__
-    if own is None:
-        raise InputError(
-            f"vd.{name} changes what a front end hears, and the representer has none: give it one, as in "
-            "vd.Tiles(front=vd.Mel()), with recordings as instances, or leave domain out"
-        )
-    if domain.front is not None and domain.front != own:
-        raise InputError(
-            f"vd.{name} has the front {domain.front!r}, the representer {own!r}: recordings are heard by one, so "
-            "give the same to both, or none to the domain"
-        )
-    if not hasattr(own, needs):
-        raise InputError(
-            f"vd.{name} differentiates the front end, which needs {needs}(…) in torch, as vd.Mel has it"
-        )
-    return own
-
-
-def recordings(aim: Aim, domain: Waveform | Spectrum) -> list[Array]:
-    """The instances as recordings, each a batch of one."""
-    found = []
-    for i, x in enumerate(aim.X):
-        if np.ndim(x) != 1:
-            raise InputError(
-                f"vd.{type(domain).__name__} changes recordings (samples,), but instance {i} has shape "
-                f"{np.shape(x)}: give the recordings that the spectrograms were made of"
-            )
-        found.append(recording(x, f"recording {i}")[None])
-    return found
 
 
 def _seen(aim: Aim, rows: Ints, network: Network, first: Any) -> Surface:
@@ -249,12 +257,12 @@ def tensor_of(batch: Array, network: Network) -> Any:
     return torch.tensor(np.ascontiguousarray(batch)).to(device=like.device, dtype=dtype)
 
 
-def _moved(batch: Any, move: Floats) -> Any:
-    """A batch of one with something added to it, in its own type."""
-    if is_tensor(batch):
-        torch = require("torch", extra="torch")
-        return torch.as_tensor(as_type(_numbers(batch) + move, _numbers(batch).dtype)).to(batch)
-    return as_type(batch + move, batch.dtype)
+def _moved(x: Any, move: Floats, limits: Limits) -> Any:
+    """Numbers with something added to them, in their own type."""
+    own = _numbers(x)
+    moved = own + move if limits is None else np.clip(own + move, *limits)
+    made = as_type(moved, own.dtype)
+    return require("torch", extra="torch").as_tensor(made).to(x) if is_tensor(x) else made
 
 
 def _numbers(batch: Any) -> Array:
@@ -264,4 +272,6 @@ def _numbers(batch: Any) -> Array:
             "vd.SwappedWords(), for tables vd.EditedColumns(), or give the tables as arrays"
         )
     array = numbers_of(batch, "an instance")
-    return array if array.dtype.kind in "iuf" else array.astype(np.float64)
+    if array.dtype.kind == "b":
+        raise InputError("gradients change numbers, and these instances are True or False: give them as floats")
+    return array

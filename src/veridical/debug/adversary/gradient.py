@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from veridical.debug.adversary.descent import SPREAD, Move, attacked, check_settings
+import numpy as np
+
+from veridical.debug.adversary.descent import SPREAD, Going, Move, attacked, check_settings
 from veridical.debug.adversary.domains import Domain, Ground
 from veridical.debug.adversary.records import Aim, Cause
 from veridical.errors import InputError
@@ -17,8 +19,8 @@ FIRST, SECOND = 0.9, 0.999  # how long Adam remembers slopes, and their squares
 STRIDE = 2.5  # times its bound that a change can go in all steps of PGD
 STEPS = 20  # from nothing to the bound, unless the caller says
 PATIENCE = 20  # steps without a change that is shorter
-WEIGHT = 0.025  # of the loss times the doubt that is left, beside a change that is at its bound everywhere
-DOUBT, SURE = 0.05, 1e-4  # where none is asked for, and the least that can be
+WEIGHT = 0.5  # of the loss at first, beside a change that is at its bound everywhere, unless the caller says
+MORE, FAR = 1.1, 1e6  # by which that weight rises in a step, or falls, and in all steps
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,10 @@ class Pgd:
         """A step down the slope, back into the ball."""
         stride = STRIDE * eps / self.n_steps
 
-        def signs(delta: Any, slope: Any, _rows: Any) -> Any:
+        def signs(delta: Any, slope: Any, _going: Going) -> Any:
             return (delta - stride * slope.sign()).clamp(-eps, eps)
 
-        def lengths(delta: Any, slope: Any, _rows: Any) -> Any:
+        def lengths(delta: Any, slope: Any, _going: Going) -> Any:
             moved = delta - stride * _unit(slope)
             return moved * (eps / _length(moved)).clamp(max=1.0)
 
@@ -82,7 +84,8 @@ class CarliniWagner:
 
     It minimizes ‖change‖² + ``alpha`` · loss by steps of ``step`` along the sign of the gradient, no value
     changed by more than ``eps``. In the domains ``vd.Waveform()`` and ``vd.Spectrum()`` all three are those of
-    the paper, unless they are given; elsewhere they come from the data. ``adam`` feeds the signs to Adam, as the
+    the paper, unless they are given; elsewhere the first two come from the data, and ``alpha`` rises where the
+    network is not as sure as asked for, and falls where it is. ``adam`` feeds the signs to Adam, as the
     paper's code does. The paper ends at the first change that is decided as wanted, which is ``confidence=None``:
     a part of such a change does nothing. By default it goes on to ``confidence``, and from there as long as the
     change gets shorter. The rest is as for ``vd.Pgd``.
@@ -121,48 +124,59 @@ class CarliniWagner:
         """A step along signs, of the loss and of the change's own size."""
         usual = ground.usual
         step = self.step or (usual.step * ground.unit if usual else eps / STEPS)
-        alpha = self.alpha or (usual.alpha if usual else self._weight(ground, eps))
-        pull, memory = 2 / ground.unit**2, Memory()
+        alpha = self.alpha or (usual.alpha if usual else None)
+        first = WEIGHT * ground.n_values * (eps / ground.unit) ** 2 if alpha is None else alpha
+        pull, memory = 2 / ground.unit**2, Memory(first, fixed=alpha is not None)
 
-        def moved(delta: Any, slope: Any, rows: Any) -> Any:
-            sign = (pull * delta + alpha * slope).sign()
-            way = memory(sign, rows) if self.adam else sign
-            return (delta - step * way).clamp(-eps, eps)
+        def moved(delta: Any, slope: Any, going: Going) -> Any:
+            memory.keep(delta, going)
+            sign = (pull * delta + memory.alpha * slope).sign()
+            return (delta - step * (memory.adam(sign) if self.adam else sign)).clamp(-eps, eps)
 
         return moved
 
-    def _weight(self, ground: Ground, eps: float) -> float:
-        """How much the loss counts beside a change that is at its bound everywhere: the more, the surer it is."""
-        doubt = DOUBT if self.confidence is None else max(1 - self.confidence, SURE)
-        return WEIGHT / doubt * ground.n_values * (eps / ground.unit) ** 2
 
-
-@dataclass(frozen=True, eq=False)
 class Memory:
-    """Adam's running means of what it is fed, for rows that come and go."""
+    """What the attack remembers of instances that go on: the weight of their loss, and Adam's running means."""
 
-    means: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, alpha: float, fixed: bool) -> None:
+        self.start, self.fixed, self.n = alpha, fixed, 0
+        self.rows: Any = None  # (m,)
+        self.alpha: Any = None  # (m, 1, …)
+        self.means: Any = None  # (2, m, …) of what Adam is fed, and of its squares
 
-    def __call__(self, fed: Any, rows: Any) -> Any:
-        """Which way to go, (m, …), for the rows (m,) that are left."""
-        if not self.means:
-            self.means.update(rows=rows, first=fed.new_zeros(fed.shape), second=fed.new_zeros(fed.shape), n=0)
-        kept = (self.means["rows"][:, None] == rows[None]).any(dim=1)
-        first = FIRST * self.means["first"][kept] + (1 - FIRST) * fed
-        second = SECOND * self.means["second"][kept] + (1 - SECOND) * fed**2
-        n = self.means["n"] + 1
-        self.means.update(rows=rows, first=first, second=second, n=n)
-        return (first / (1 - FIRST**n)) / ((second / (1 - SECOND**n)).sqrt() + 1e-8)
+    def keep(self, delta: Any, going: Going) -> None:
+        """Forget those that are done; the loss counts more where they are not sure enough yet, else less."""
+        if self.rows is None:
+            self.alpha = delta.new_full((len(delta), *[1] * (delta.dim() - 1)), self.start)
+            self.means = delta.new_zeros((2, *delta.shape))
+        else:
+            left = (self.rows[:, None] == going.rows[None]).any(dim=1)
+            self.alpha, self.means = self.alpha[left], self.means[:, left]
+        self.rows = going.rows
+        if not self.fixed:
+            factor = np.where(going.sure, 1 / MORE, MORE)
+            alpha = self.alpha * self.alpha.new_tensor(factor).reshape(self.alpha.shape)
+            self.alpha = alpha.clamp(self.start / FAR, self.start * FAR)
+
+    def adam(self, fed: Any) -> Any:
+        """Which way Adam goes (m, …) when it is fed this."""
+        self.n += 1
+        for mean, new, keeps in ((self.means[0], fed, FIRST), (self.means[1], fed**2, SECOND)):
+            mean.mul_(keeps).add_(new, alpha=1 - keeps)
+        first, second = self.means[0] / (1 - FIRST**self.n), self.means[1] / (1 - SECOND**self.n)
+        return first / (second.sqrt() + 1e-8)
 
 
 def _bound(eps: float | None, ground: Ground, many: float = 1.0) -> float:
     """The caller's bound, or the domain's, or a share of the data's spread."""
     if eps is not None:
-        return float(eps)
-    if ground.usual is not None:
-        return ground.usual.eps * ground.unit * many
-    found = SPREAD * ground.spread * many
-    return max(found, 1.0) if ground.whole else found or SPREAD
+        found = float(eps)
+    elif ground.usual is not None:
+        found = ground.usual.eps * ground.unit * many
+    else:
+        found = SPREAD * ground.spread * many or SPREAD
+    return max(math.floor(found), 1.0) if ground.whole else found
 
 
 def _length(values: Any) -> Any:

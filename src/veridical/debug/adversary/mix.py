@@ -1,7 +1,7 @@
 """Half-way between an instance and its changed copy: the change in some parts alone.
 
-Parts are those of the changed copy. A mask that is all False gives the instance, one that is all True the changed
-copy, to the bit.
+Parts are those of the changed copy, which is cut as the instance is. A mask that is all False gives the instance,
+one that is all True the changed copy, to the bit.
 """
 
 from __future__ import annotations

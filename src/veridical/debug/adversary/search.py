@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from veridical.debug.adversary.contents import within
-from veridical.debug.adversary.descent import SPREAD, TRIES, places_of
+from veridical.debug.adversary.descent import SPREAD, TRIES, enough, places_of, shuffled, turn
 from veridical.debug.adversary.domains import by_shape
 from veridical.debug.adversary.records import Aim, Cause, Found
 from veridical.errors import InputError, check_number, check_positive, check_whole
@@ -21,7 +21,7 @@ from veridical.represent.regions import Array, is_tensor, numbers_of
 AT_ONCE = 2**24  # numbers that are changed at once, at most
 TINY = 1e-9  # added to probabilities before their logarithm
 FEW = 4  # places of an axis up to which it holds channels, whose signs are drawn apart
-LARGE, SMALL = 0.3, 0.002  # share of an instance that a square has, at the first step and at the last
+LARGE, SMALL = 0.05, 0.002  # share of an instance that a square has, at the first step and at the last
 PAIRS = 8  # of opposite directions, that a slope is estimated by
 MEMORY = 0.8  # of the slope of the steps before
 BLOCKS = 4  # sizes of blocks, each twice the one before
@@ -35,17 +35,21 @@ class Climb:
         self.aim, self.rows = aim, rows
         self.x = np.concatenate([numbers_of(aim.inputs[i], "an instance") for i in rows])  # (m, …)
         self.rngs = [generator(seed, int(i)) for i in rows]
-        self.delta = np.zeros(self.x.shape)
-        self.best = np.zeros(self.x.shape)
+        self.delta, self.best = np.zeros((2, *self.x.shape))
         self.flips: Bools = np.zeros(len(rows), bool)
         self.support = aim.decision.support(aim.outputs[rows], aim.wanted[rows])
+        self.level = _odds(self.support)  # log-odds of the wanted label, under the change so far
         self.n_calls = np.zeros(len(rows), np.int64)
         self.inside: Array | None = None  # (m, …) 1 where values may be changed; None for everywhere
 
-    @property
-    def start(self) -> Floats:
-        """Log-odds of the wanted label, of the instances themselves (m,)."""
-        return _odds(self.aim.decision.support(self.aim.outputs[self.rows], self.aim.wanted[self.rows]))
+    def again(self, at: Ints) -> None:
+        """Begin some instances anew."""
+        said = self.aim.decision.support(self.aim.outputs[self.rows[at]], self.aim.wanted[self.rows[at]])
+        self.delta[at], self.level[at] = 0.0, _odds(said)
+
+    def further(self, at: Ints) -> None:
+        """Go on with the best change of some instances."""
+        self.delta[at], self.level[at] = self.best[at], _odds(self.support[at])
 
     def heights(self, at: Ints, deltas: Floats) -> Floats:
         """Log-odds of the wanted label, of moved copies of some instances (n,); the best are kept."""
@@ -62,8 +66,8 @@ class Climb:
 
     def going(self, among: Ints, confidence: float | None) -> Ints:
         """Those of some instances that are not yet decided as wanted, as surely as asked for."""
-        enough = self.flips[among] & (self.support[among] >= (confidence or 0.0))
-        return among[~enough]
+        done = self.flips[among] & (self.support[among] >= enough(confidence))
+        return among[~done]
 
     def signs(self, i: int) -> Floats:
         """Random signs over instance i, the same throughout blocks of 1, 2, 4 or 8 places a side."""
@@ -140,38 +144,40 @@ class ByAsking(ABC):
         todo = np.flatnonzero(aim.labels[rows] != aim.wanted[rows])
         chosen: list[Bools | None] = [None] * len(rows)
         if self.parts is None:
-            self._climb(climb, todo, eps)
+            self._climb(climb, todo, eps, self.n_steps)
             return climb.found(chosen)
         every = aim.represent.each(aim.X).batch(0, len(aim))
         own = {int(i): every[int(rows[i])] for i in todo}
+        orders = {i: shuffled(self.parts, len(each.names), climb.rngs[i]) for i, each in own.items()}
         climb.inside = np.zeros(climb.x.shape)
-        for _ in range(TRIES):
+        for attempt in range(TRIES):  # a few steps within each choice of parts
             todo = climb.going(todo, self.confidence)
-            masks = {int(i): self._mask(climb, int(i), len(own[int(i)].names)) for i in todo}
             before = climb.best.copy()
+            masks = {int(i): turn(orders[int(i)], self.parts, attempt) for i in todo}
             for i, mask in masks.items():
                 climb.inside[i] = places_of(own[i], mask, climb.x.shape[1:])
-            climb.delta[todo] = 0.0
-            self._climb(climb, todo, eps)
+            climb.again(todo)
+            self._climb(climb, todo, eps, max(self.n_steps // TRIES, 1))
             for i, mask in masks.items():
                 if chosen[i] is None or (climb.best[i] != before[i]).any():
                     chosen[i] = mask
+        todo = climb.going(todo, self.confidence)
+        for i in todo.tolist():  # and all within the best of them
+            best = chosen[i]
+            assert best is not None
+            climb.inside[i] = places_of(own[i], best, climb.x.shape[1:])
+        climb.further(todo)
+        self._climb(climb, todo, eps, self.n_steps)
         return climb.found(chosen)
 
-    def _climb(self, climb: Climb, todo: Ints, eps: float) -> None:
+    def _climb(self, climb: Climb, todo: Ints, eps: float, n_steps: int) -> None:
         """Step by step, until all are decided as wanted, or the steps are used up."""
-        step, last = self.stepper(climb, eps), max(self.n_steps - 1, 1)
-        for number in range(self.n_steps):
+        step = self.stepper(climb, eps)
+        for number in range(n_steps):
             todo = climb.going(todo, self.confidence)
             if not len(todo):
                 return
-            step(todo, number / last)
-
-    def _mask(self, climb: Climb, i: int, d: int) -> Bools:
-        """Random parts, as many as asked for."""
-        if self.parts is None or self.parts > d:
-            raise InputError(f"parts={self.parts}, but an instance has only {d} parts: give fewer")
-        return np.isin(np.arange(d), climb.rngs[i].permutation(d)[: self.parts])
+            step(todo, number / max(n_steps - 1, 1))
 
     def _bound(self, batch: Array) -> float:
         if self.eps is not None:
@@ -192,24 +198,27 @@ class ByAsking(ABC):
 class Square(ByAsking):
     """Squares that are moved up or down by ``eps``, kept where that helps (after Andriushchenko et al. 2020).
 
-    They grow smaller as the search goes on. Unlike the paper's, the search starts from the instance itself, and
-    asks about both signs of a square: so the change is where it does something, and nowhere else. No value is
-    changed by more than ``eps``, by default a fifth of the data's standard deviation. It ends where the wanted
-    label has ``confidence``. With ``parts=k`` only k random parts are changed, and others tried where that fails.
+    They grow smaller as the search goes on. Unlike the paper's, the search starts from the instance itself, asks
+    about both signs of a square, and keeps those that help more than usual: so the change is where it does
+    something, and nowhere else. No value is changed by more than ``eps``, by default a fifth of the data's
+    standard deviation. It ends where the wanted label has ``confidence``, or with None at the first that is
+    decided so. With ``parts=k`` only k random parts are changed, and others are tried where that fails.
     """
 
     def stepper(self, climb: Climb, eps: float) -> Any:
         """A square an instance, at a random place."""
-        height = climb.start
+        gained, n = np.zeros((2, len(climb.rows)))
 
         def step(todo: Ints, share: float) -> None:
-            moved = [_squared(climb, int(i), eps, share) for i in todo]
-            both = np.concatenate([[each for each, _ in moved], [each for _, each in moved]])
-            up, down = np.split(climb.heights(np.tile(todo, 2), both), 2)
-            better = np.where(up >= down, up, down)
-            for j, i in enumerate(todo):
-                if better[j] > height[i]:
-                    height[i], climb.delta[i] = better[j], moved[j][0 if up[j] >= down[j] else 1]
+            ways = [_squared(climb, int(i), eps, share) for i in todo]
+            both = np.concatenate([[up for up, _ in ways], [down for _, down in ways]])
+            heights = climb.heights(np.tile(todo, 2), both).reshape(2, -1)
+            gain = heights.max(axis=0) - climb.level[todo]
+            gained[todo] += np.maximum(gain, 0.0)
+            n[todo] += 1
+            for j in np.flatnonzero(gain > gained[todo] / n[todo]):
+                climb.level[todo[j]] += gain[j]
+                climb.delta[todo[j]] = ways[j][int(heights[:, j].argmax())]
 
         return step
 
@@ -222,7 +231,7 @@ class Spsa(ByAsking):
     before. The settings are as for ``vd.Square``.
     """
 
-    n_steps: int = 80
+    n_steps: int = 120
 
     def stepper(self, climb: Climb, eps: float) -> Any:
         """A step along the mean slope."""

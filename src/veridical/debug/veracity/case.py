@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from veridical.attribute.ask import Model, resolve
+from veridical.attribute.ask import Model, Target, resolve
 from veridical.debug.adversary.mix import mixed, norms
 from veridical.debug.adversary.records import Cause, Decision, alone
 from veridical.errors import InputError
@@ -39,11 +39,10 @@ class Case:
         model, decision = asked
         pinned = _pinned(represent, cause.x)
         representation = pinned(cause.changed)
-        d = len(representation.names)
-        if cause.parts is not None and len(cause.parts) != d:
-            raise InputError(f"the changed copy is cut into {d} parts, the instance into {len(cause.parts)}")
-        sizes = norms(representation, cause)
-        made = cls(cause, pinned, representation, model, decision, seed, sizes, cause.parts)
+        sizes, guilty = norms(representation, cause), cause.parts
+        if guilty is not None and len(guilty) != len(sizes):
+            raise InputError(f"the changed copy is cut into {len(sizes)} parts, the instance into {len(guilty)}")
+        made = cls(cause, pinned, representation, model, decision, seed, sizes, guilty)
         made._check_ends()
         return made
 
@@ -56,6 +55,11 @@ class Case:
     def target(self) -> Any:
         """What to explain: the output of the label that the change brought about."""
         return self.decision.target(self.cause.wanted, len(self.outputs_of(np.ones((1, self.d), bool))[0]))
+
+    @property
+    def explained(self) -> Target:
+        """The same, ready to read outputs."""
+        return resolve(self.target, self.model, self.outputs_of(np.ones((1, self.d), bool)))
 
     def child(self, *key: int) -> np.random.SeedSequence:
         """A seed of its own for a purpose."""
@@ -72,8 +76,7 @@ class Case:
 
     def support(self, masks: Bools) -> Floats:
         """What the output says for the wrong label, (n,)."""
-        outputs = self.outputs_of(masks)
-        return resolve(self.target, self.model, outputs).read(outputs)
+        return self.explained.read(self.outputs_of(masks))
 
     def ask(self, masks: Bools) -> None:
         """Ask the model, at once, about all masks that it was not asked about.
@@ -116,6 +119,10 @@ class Case:
 
 def _pinned(represent: Any, x: Any) -> Any:
     """A representer that cuts other instances as it cuts this one, where its cut depends on what it sees."""
-    if not callable(getattr(represent, "segment", None)):
-        return represent
-    return replace(represent, segment=represent(x).compose.places.labels)
+    if callable(getattr(represent, "segment", None)):
+        return replace(represent, segment=represent(x).places.labels)
+    if callable(getattr(represent, "cut", None)):
+        labels = np.moveaxis(represent(x).places.labels, represent.time_axis if np.ndim(x) > 1 else 0, 0)
+        window = labels.reshape(len(labels), -1)[:, 0]
+        return replace(represent, cut=np.flatnonzero(np.diff(window, prepend=-1)).tolist())
+    return represent

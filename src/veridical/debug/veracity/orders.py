@@ -84,7 +84,7 @@ def _contrast(case: Case, typical: Typical) -> Floats | str:
         names = [str(name).lower().partition("[")[0] for name in case.representation.names]
         return np.array([-float((typical.counts or {}).get(name, 0)) for name in names])
     row = typical.row
-    if row is None:
+    if row is None or np.shape(row) != np.shape(x):  # of recordings, the model takes what a front end makes
         if hasattr(x, "tocsr"):
             return np.abs(np.asarray(x.toarray()[0], dtype=np.float64))[case.representation.row.indices]  # type: ignore[attr-defined]
         values = numbers_of(x, "an instance")

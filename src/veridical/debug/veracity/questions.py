@@ -13,7 +13,7 @@ from veridical.evaluate.records import Metric
 FLIPS = (1, 3, 5)  # how many parts are looked at
 RATIOS = (3, 5)
 CONTROLS = 10  # instances of a kind of cause that are explained again, for controls
-SIGNALS = ("fidelity", "sureness", "margin")
+SIGNALS = ("believability", "fidelity", "sureness", "margin")
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,7 @@ def _necessity() -> list[Test]:
 
 def _signals() -> list[Test]:
     told = {
+        "believability": "the probability that vd.believe gives",
         "fidelity": "held-out fidelity",
         "sureness": "the probability that the heaviest parts are the right ones, as the explanation has it,",
         "margin": "how far the heaviest part is above the next",

@@ -14,11 +14,13 @@ from veridical.debug.veracity.case import Case
 from veridical.debug.veracity.orders import NORM, Typical, ranked, references, unasked
 from veridical.debug.veracity.questions import CONTROLS, FLIPS, SIGNALS
 from veridical.errors import VeridicalError
+from veridical.evaluate.believe import chance
 from veridical.evaluate.trials import Kept, explanations, words
+from veridical.evaluate.ways import panel
 from veridical.masks import child_of
 from veridical.records import Bools, Explanation, Floats, Ints, Method, Seed
 
-MAKE, CASE, OWN, AGAIN = range(4)  # what seeds are for
+MAKE, CASE, OWN, AGAIN, ASKED = range(5)  # what seeds are for
 NO_SIGN = "only explanations have a sign"
 NO_EXPLANATION = "only methods explain"
 NOT_ENOUGH = "the change in the parts that have most of it is not enough"
@@ -37,6 +39,7 @@ class Examination:
     seed: Seed
     typical: Typical
     left_out: int = 0  # instances that the model decides wrongly by itself
+    controls: int = CONTROLS  # instances of a kind that are explained again
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -68,7 +71,7 @@ def outcomes(plan: Examination) -> Iterator[Outcome]:
     for number, (name, kind) in enumerate(plan.causes.items()):
         done = 0
         for row, cause in enumerate(kind(plan.aim, child_of(plan.seed, MAKE, number))):
-            found = _outcome(plan, (name, row), cause, done < CONTROLS)
+            found = _outcome(plan, (name, row), cause, done < plan.controls)
             done += found.case is not None
             yield found
 
@@ -177,7 +180,7 @@ class Sheet:
             self.note("hit@1", row, hits[0], reason)
             self.note("overlap", row, hits[:m].mean(), reason)
             self.note("top 3", row, float(hits[:3].sum() >= min(m, 3)) if not reason else np.nan, reason)
-        self.signals(self.explained)
+        self.signals(self.case, self.explained)
 
     def anywhere(self) -> None:
         """The change kept in the k parts that have most of it, where that flips: are they the first k?"""
@@ -198,12 +201,16 @@ class Sheet:
                 else:
                     self.note(test, row, parts[order][:k].mean())
             if k == 1:
-                self.signals(explained)
+                self.signals(case, explained)
 
-    def signals(self, explained: Mapping[str, Explanation]) -> None:
-        """What an explanation says of itself, where its heaviest part can be right or wrong."""
+    def signals(self, case: Case, explained: Mapping[str, Explanation]) -> None:
+        """What can be said of an explanation, where its heaviest part can be right or wrong."""
+        found, seed = panel(case.model, case.representation, case.explained, case.child(ASKED)), case.child(OWN)
+        self.calls[0] += found.n_calls
         for row in self.plan.rows:
             told = signals_of(explained[row]) if row in explained else {}
+            if told:
+                told["believability"] = chance(explained[row], case.representation, found, seed)
             for name in SIGNALS:
                 self.note(name, row, told.get(name, np.nan), "it says no such thing" if told else NO_EXPLANATION)
 
