@@ -26,7 +26,6 @@ from calibration import calibrated, literal
 from plain import EDITS, PLAIN
 from sets import NoDataError
 from standins import CHECKS, STANDINS, Run
-from veridical.attribute.ask import resolve
 from veridical.attribute.given import checked_model
 from veridical.attribute.purposes import PURPOSES
 from veridical.debug.adversary.records import aimed
@@ -71,9 +70,7 @@ def measure(cell: cells.Cell, run: Run) -> dict[str, Any]:
 
 def judged(case: Case) -> Iterator[tuple[str, list[float]]]:
     """Of each method: 1 if its heaviest part is guilty, else 0, and then its signs."""
-    outputs = case.outputs_of(np.ones((1, case.d), bool))
-    target = resolve(case.target, case.model, outputs)
-    found: Panel = panel(case.model, case.representation, target, case.child(ASK))
+    found: Panel = panel(case.model, case.representation, case.explained, case.child(ASK))
     for name, method in METHODS.items():
         (why,) = method(case.model, case.representation, [case.target], case.child(EXPLAIN))
         effects = believe.effects_of(case.representation, why, case.child(EXPLAIN))
@@ -93,6 +90,7 @@ def plan(settings: argparse.Namespace) -> list[cells.Cell]:
         for seed in settings.seeds
         for standin in settings.standins
         for kind in EDITS.get(standin, GUILTY)
+        if not settings.kinds or kind in settings.kinds
     ]
 
 
@@ -116,6 +114,7 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder with audio/, cifar10/, sentences/ and tabular/")
     parser.add_argument("--standins", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--kinds", nargs="+", default=[], help="of causes; all by default")
     parser.add_argument("--seeds", nargs="+", type=int, default=[*SEEN, *FRESH])
     parser.add_argument("--size", type=int, default=24, help="instances of a cell")
     parser.add_argument("--weights", type=Path, default=trained.FOLDER)

@@ -24,10 +24,11 @@ PANEL, OWN = range(2)  # what seeds are for
 SURE = 1.959964  # standard errors in half of a 95 % interval
 SIGNS = {  # what is looked at, of the heaviest part
     "ways that agree": "the share of the ways by which the output loses most without it",
-    "rank by the ways": "the share of the other parts that it is above, in the mean over the ways",
     "lead by the ways": "how far it is above the next part, over the range of all, in the mean over the ways",
     "lead by all together": "the same, of vd.Either(), which weighs the ways",
-    "lead": "the same, of the explanation itself",
+    "stands out by all together": "how far it is above the median part there, as a share of the most that can be",
+    "rank by all together": "the share of the other parts that it is above there",
+    "lead": "how far it is above the next part, of the explanation itself",
     "settled": "the probability that it is above the next part, by the intervals of the explanation",
     "fidelity": "of the explanation, on samples that it was not fitted to; the usual one where there is none",
 }
@@ -48,17 +49,18 @@ class Calibration:
 
 
 FILLED = Calibration(
-    intercept=-3.0,
+    intercept=-2.0,
     slopes={
-        "ways that agree": 2.0,
-        "rank by the ways": 1.0,
+        "ways that agree": 0.3,
         "lead by the ways": 2.0,
-        "lead by all together": 4.0,
-        "lead": 1.0,
+        "lead by all together": 2.0,
+        "stands out by all together": 4.0,
+        "rank by all together": 1.0,
+        "lead": 0.3,
         "settled": 0.0,
         "fidelity": 0.0,
     },
-    usual_fidelity=0.5,
+    usual_fidelity=0.6,
     fitted_on="wrong decisions of networks for sounds and pictures",
 )
 LEFT_OUT = FILLED
@@ -78,23 +80,30 @@ def believed(
 ) -> Verdict:
     """The verdict on one explanation of an instance, of which the representation is given."""
     effects, asked = _checked(model, representation, explanation, target, seed)
-    if not effects.max() > 0:
-        return _nothing(explanation, "no part speaks for the output that is explained")
     found = panel(model, representation, asked, child_of(seed, PANEL))
     if not found.ways:
         return _nothing(explanation, "no part changes the output, whichever way it is taken away")
+    if not effects.max() > 0:
+        return _nothing(explanation, "no part speaks for the output that is explained")
     return _verdict(explanation, signs_of(explanation, effects, found))
+
+
+def chance(explanation: Explanation, representation: Representation, found: Panel, seed: Seed) -> float:
+    """The probability alone, beside a panel that several explanations of an instance share."""
+    effects = effects_of(representation, explanation, seed)
+    return probability(signs_of(explanation, effects, found)) if found.ways and effects.max() > 0 else 0.0
 
 
 def signs_of(explanation: Explanation, effects: Floats, found: Panel) -> Signs:
     """The signs of an explanation whose parts add ``effects`` (d,) to the output, beside a panel of ways."""
     part = int(effects.argmax())
-    ranks = [float(np.mean(np.delete(fall, part) < fall[part])) for fall in found.falls]
+    together = found.together
     values = (
         float(np.mean([leader == part for leader in found.leaders()])),
-        float(np.mean(ranks)),
         float(np.mean([_lead(fall, part) for fall in found.falls])),
-        _lead(found.together, part),
+        _lead(together, part),
+        _stands_out(together, part),
+        float(np.mean(np.delete(together, part) < together[part])) if len(together) > 1 else 1.0,
         _lead(effects, part),
         _settled(explanation, part),
         float(np.clip(explanation.fidelity, 0.0, 1.0)),
@@ -114,6 +123,12 @@ def _lead(effects: Floats, part: int) -> float:
     others = np.delete(effects, part)
     spread = float(np.ptp(effects))
     return float(effects[part] - others.max()) / spread if len(others) and spread > 0 else 0.0
+
+
+def _stands_out(effects: Floats, part: int) -> float:
+    """How far a part is above the median, over what it is where all others are the same."""
+    most = float(effects.std()) * np.sqrt(max(len(effects) - 1, 1))
+    return float(effects[part] - np.median(effects)) / most if most > 0 else 0.0
 
 
 def _settled(explanation: Explanation, part: int) -> float:
@@ -180,12 +195,17 @@ def _verdict(explanation: Explanation, signs: Signs) -> Verdict:
         passed=chance >= ENOUGH,
         observed=chance,
         expected=ENOUGH,
-        sentence=f"{name} {said} the part that did it ({100 * chance:.0f} %): {agree}.",
+        sentence=f"{name} {said} the part that did it ({_percent(chance)}): {agree}.",
         check=CHECK,
         method=_method(explanation),
         measures=tuple(Measured(sign, value) for sign, value in signs.values.items()),
         notes=_notes(signs, rivals, explanation),
     )
+
+
+def _percent(chance: float) -> str:
+    """No more sure than it can be."""
+    return "over 99 %" if chance > 0.99 else "under 1 %" if chance < 0.01 else f"{100 * chance:.0f} %"
 
 
 def _notes(signs: Signs, rivals: list[str], explanation: Explanation) -> tuple[str, ...]:

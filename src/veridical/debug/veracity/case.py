@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from veridical.attribute.ask import Model, resolve
+from veridical.attribute.ask import Model, Target, resolve
 from veridical.debug.adversary.mix import mixed, norms
 from veridical.debug.adversary.records import Cause, Decision, alone
 from veridical.errors import InputError
@@ -56,6 +56,11 @@ class Case:
         """What to explain: the output of the label that the change brought about."""
         return self.decision.target(self.cause.wanted, len(self.outputs_of(np.ones((1, self.d), bool))[0]))
 
+    @property
+    def explained(self) -> Target:
+        """The same, ready to read outputs."""
+        return resolve(self.target, self.model, self.outputs_of(np.ones((1, self.d), bool)))
+
     def child(self, *key: int) -> np.random.SeedSequence:
         """A seed of its own for a purpose."""
         return child_of(self.seed, *key)
@@ -71,8 +76,7 @@ class Case:
 
     def support(self, masks: Bools) -> Floats:
         """What the output says for the wrong label, (n,)."""
-        outputs = self.outputs_of(masks)
-        return resolve(self.target, self.model, outputs).read(outputs)
+        return self.explained.read(self.outputs_of(masks))
 
     def ask(self, masks: Bools) -> None:
         """Ask the model, at once, about all masks that it was not asked about.

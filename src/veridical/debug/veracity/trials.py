@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from veridical.attribute.ask import resolve
 from veridical.debug.adversary.records import Aim, Cause, Kind
 from veridical.debug.veracity.case import Case
 from veridical.debug.veracity.orders import NORM, Typical, ranked, references, unasked
 from veridical.debug.veracity.questions import CONTROLS, FLIPS, SIGNALS
 from veridical.errors import VeridicalError
-from veridical.evaluate.believe import effects_of, probability, signs_of
+from veridical.evaluate.believe import chance
 from veridical.evaluate.trials import Kept, explanations, words
-from veridical.evaluate.ways import Panel, panel
+from veridical.evaluate.ways import panel
 from veridical.masks import child_of
 from veridical.records import Bools, Explanation, Floats, Ints, Method, Seed
 
-MAKE, CASE, OWN, AGAIN, PANEL = range(5)  # what seeds are for
+MAKE, CASE, OWN, AGAIN, ASKED = range(5)  # what seeds are for
 NO_SIGN = "only explanations have a sign"
 NO_EXPLANATION = "only methods explain"
 NOT_ENOUGH = "the change in the parts that have most of it is not enough"
@@ -205,25 +204,15 @@ class Sheet:
                 self.signals(case, explained)
 
     def signals(self, case: Case, explained: Mapping[str, Explanation]) -> None:
-        """What an explanation says of itself, and how far it is to be believed, where it can be right or wrong."""
-        found = self._panel(case) if explained else None
+        """What can be said of an explanation, where its heaviest part can be right or wrong."""
+        found, seed = panel(case.model, case.representation, case.explained, case.child(ASKED)), case.child(OWN)
+        self.calls[0] += found.n_calls
         for row in self.plan.rows:
             told = signals_of(explained[row]) if row in explained else {}
-            if told and found is not None:
-                told["believability"] = _believability(case, explained[row], found)
+            if told:
+                told["believability"] = chance(explained[row], case.representation, found, seed)
             for name in SIGNALS:
                 self.note(name, row, told.get(name, np.nan), "it says no such thing" if told else NO_EXPLANATION)
-
-    def _panel(self, case: Case) -> Panel | None:
-        """What several ways of taking parts away say of a case, asked once for all methods."""
-        every = np.ones((1, case.d), bool)
-        target = resolve(case.target, case.model, case.outputs_of(every))
-        try:
-            found = panel(case.model, case.representation, target, case.child(PANEL))
-        except VeridicalError:
-            return None
-        self.calls[0] += found.n_calls
-        return found
 
     def controls(self) -> None:
         """Explanations of the instance before the change, and of another seed, beside the first ones."""
@@ -253,14 +242,6 @@ def signals_of(explanation: Explanation) -> dict[str, float]:
         "sureness": float(explanation.top_probability),
         "margin": float(first - second) / spread,
     }
-
-
-def _believability(case: Case, explanation: Explanation, found: Panel) -> float:
-    """The probability that the heaviest part is the right one, as ``vd.believe`` has it."""
-    effects = effects_of(case.representation, explanation, case.seed)
-    if not found.ways or not effects.max() > 0:
-        return 0.0
-    return probability(signs_of(explanation, effects, found))
 
 
 def correlation(one: Explanation, other: Explanation) -> float:
