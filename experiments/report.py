@@ -42,6 +42,7 @@ SECTIONS = {  # experiments by name, with the module that shows each
     "randomize": "sections.randomize",
     "untrained": "sections.untrained",
     "ood": "sections.ood",
+    "believe": "sections.believe",
     "voice": "sections.voice",
 }
 
