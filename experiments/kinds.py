@@ -11,7 +11,6 @@ from veridical.attribute.purposes import PURPOSES
 from veridical.debug.adversary import CAUSES
 from veridical.debug.adversary.domains import Spectrum, Waveform
 
-CHANGED = 0.7  # what a change in one part must
 ALPHA = 1e4  # weight of the loss of Carlini and Wagner: the change need not be short, but within eps
 STEPS = 300  # of Carlini and Wagner at most
 LIME, KERNEL_SHAP = "LIME, mean fill", "KernelSHAP"
@@ -26,6 +25,7 @@ class Sizes:
     eps_part: float  # in one part
     n_samples: int = 8192
     sure: float = 0.995  # that a small change anywhere must make the wrong label: less does nothing in few parts
+    changed: float = 0.7  # and a change in few parts; of a thousand classes, less is much
 
 
 SIZES = {
@@ -33,7 +33,7 @@ SIZES = {
     "voice": Sizes(0.5, 1.0, 1.5, 2048),
     "tagger": Sizes(0.15, 0.3, 0.5, 1024),
     "pictures": Sizes(0.05, 0.08, 0.2, sure=0.98),
-    "photos": Sizes(0.012, 0.03, 0.06, 1024),
+    "photos": Sizes(0.012, 0.03, 0.06, 1024, changed=0.3),
 }
 
 SMALL = ("CarliniWagner", "Pgd", "Pgd in one part", "Spsa", "Square", "Square in one part")
@@ -47,7 +47,8 @@ def kind(name: str, sizes: Sizes) -> Any:
     """The settings of a kind of cause."""
     everywhere = {"eps": sizes.eps, "confidence": sizes.sure}
     by_asking = {"eps": sizes.eps_asked, "confidence": sizes.sure}
-    in_one = {"eps": sizes.eps_part, "confidence": CHANGED, "parts": 1}
+    in_one = {"eps": sizes.eps_part, "confidence": sizes.changed, "parts": 1}
+    one, three = ({"k": k, "confidence": sizes.changed} for k in (1, 3))
     cause, more = {
         "CarliniWagner": ("carlini_wagner", {"n_steps": STEPS, "alpha": ALPHA} | everywhere),
         "CarliniWagner, waveform": ("carlini_wagner", {"domain": Waveform(), "confidence": sizes.sure}),
@@ -57,12 +58,12 @@ def kind(name: str, sizes: Sizes) -> Any:
         "Spsa": ("spsa", by_asking),
         "Square": ("square", by_asking),
         "Square in one part": ("square", in_one),
-        "noise in one part": ("noisy_parts", {"k": 1}),
-        "noise in three": ("noisy_parts", {"k": 3}),
-        "a shape in one part": ("drawn_shape", {"k": 1}),
-        "a shape in three": ("drawn_shape", {"k": 3}),
-        "one part swapped": ("swapped_parts", {"k": 1}),
-        "three parts swapped": ("swapped_parts", {"k": 3}),
+        "noise in one part": ("noisy_parts", one),
+        "noise in three": ("noisy_parts", three),
+        "a shape in one part": ("drawn_shape", one),
+        "a shape in three": ("drawn_shape", three),
+        "one part swapped": ("swapped_parts", one),
+        "three parts swapped": ("swapped_parts", three),
     }[name]
     return CAUSES[cause](**more)
 

@@ -42,6 +42,7 @@ SECTIONS = {  # experiments by name, with the module that shows each
     "randomize": "sections.randomize",
     "untrained": "sections.untrained",
     "ood": "sections.ood",
+    "veracity": "sections.veracity",
     "believe": "sections.believe",
     "voice": "sections.voice",
 }
@@ -58,6 +59,7 @@ OUTLINED = {  # experiments of the LIME paper and on broken models, as the front
     "concepts": "concepts",
     "labels": "wrong labels",
     "untrained": "layers anew",
+    "veracity": "known causes",
     "voice": "voice in music",
 }
 

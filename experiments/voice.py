@@ -27,12 +27,11 @@ KEY = ("seed", "size", "what")
 SECONDS = {"voices": 17.0, "music": 26.0, "others": 1.6}  # of a recording in a pack
 SNRS = (6, 3, 0, -3, -6)  # decibels of the voice above all else
 LOUD = 6.0  # decibels of another sound above the music
+BESIDE = ", another sound"
 WIDE = 2 * voices.detector.FRAMES - 1  # frames of an excerpt in which a voice may be anywhere
 HALF = 0.5  # of what the voice adds to the tile it adds most to: a tile with as much has the voice
 TILES = {  # excerpts that are explained
-    f"tiles at {snr:+d} dB{told}": (snr, loud)
-    for loud, told in ((None, ""), (LOUD, ", another sound"))
-    for snr in (6, 0, -6)
+    f"tiles at {snr:+d} dB{told}": (snr, loud) for loud, told in ((None, ""), (LOUD, BESIDE)) for snr in (6, 0, -6)
 }
 WHATS = ("frames", "windows", *TILES)
 METHODS: dict[str, Any] = {
@@ -67,15 +66,36 @@ def frames(net: Any, parts: Any, seed: int, size: voices.Size) -> dict[str, Any]
 
 
 def windows(net: Any, parts: Any, seed: int, n: int) -> dict[str, Any]:
-    """115 frames with a word across the middle, or without any voice: how often each is told right."""
+    """115 frames with a word across the middle, or without any voice: how often each is told right.
+
+    The threshold is the best for as many windows of the speakers and tracks that are left for it.
+    """
     rng = voices.chance(seed, "windows")
-    said: dict[str, float] = {}
-    for loud, told in ((None, ""), (LOUD, ", another sound")):
+    valid, test = (_answers(net, parts[part], n, rng) for part in ("valid", "test"))
+    said = np.concatenate(list(valid.values()))
+    weights = [1.0 if "none" not in kind else len(SNRS) for kind in valid]
+    truth = np.repeat(["none" not in kind for kind in valid], n)
+    threshold = voices.training.chosen(said, truth, np.repeat(weights, n))
+    return {
+        "right": {kind: _right(kind, found, threshold) for kind, found in test.items()},
+        "at one half": {kind: _right(kind, found, 0.5) for kind, found in test.items()},
+        "threshold": threshold,
+        "n": n,
+    }
+
+
+def _answers(net: Any, of: Any, n: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Probabilities (n,) for windows of each kind: "none" or decibels, and perhaps another sound."""
+    found = {}
+    for loud, told in ((None, ""), (LOUD, BESIDE)):
         for snr in (None, *SNRS):
-            heard = voices.log_mels(voices.excerpts(parts["test"], n, rng, snr=snr, loud=loud))
-            share = float(np.mean(voices.answers(net, heard)[:, 0] >= 0.5))
-            said[("none" if snr is None else f"{snr:+d}") + told] = 1 - share if snr is None else share
-    return {"right": said, "n": n}
+            heard = voices.log_mels(voices.excerpts(of, n, rng, snr=snr, loud=loud))
+            found[("none" if snr is None else f"{snr:+d}") + told] = voices.answers(net, heard)[:, 0]
+    return found
+
+
+def _right(kind: str, said: Any, threshold: float) -> float:
+    return float(np.mean((said >= threshold) == ("none" not in kind)))
 
 
 def tiles(net: Any, parts: Any, seed: int, *, snr: float, loud: float | None, n: int) -> dict[str, Any]:
@@ -181,7 +201,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--size", choices=voices.SIZES, default=voices.ALL_OF_IT, help="of detectors and training")
     parser.add_argument("--what", nargs="+", choices=WHATS, default=WHATS)
     parser.add_argument("--windows", type=int, default=200, help="of each loudness")
-    parser.add_argument("--excerpts", type=int, default=25, help="that are explained, of each loudness")
+    parser.add_argument("--excerpts", type=int, default=40, help="that are explained, of each loudness")
     parser.add_argument("--weights", type=Path, default=trained.FOLDER, help="folder for what was trained")
     return trained.run_by(parser, "voice")
 

@@ -17,7 +17,18 @@ from scipy.sparse import issparse
 
 import veridical as vd
 from veridical.masks import all_masks
-from veridical.records import Explanation, Kernel, Method, Placed, Removable, Representation, Sample, Stream, View
+from veridical.records import (
+    Explanation,
+    Kernel,
+    Method,
+    Placed,
+    Refillable,
+    Removable,
+    Representation,
+    Sample,
+    Stream,
+    View,
+)
 from veridical.represent.sums import SumComposer
 
 SEED = np.random.SeedSequence(7)
@@ -232,6 +243,17 @@ def _changes_where_painted(inputs: Any, own: Any, channel: int | None) -> None:
         assert not (changed & (own[j] == 0)).any(), f"taking part {j} away changes what is not its own"
 
 
+def another_fill_leaves_the_parts(representation: Refillable, instance: Any) -> None:
+    """Whatever stands in for them, the parts are the same; and if it is the instance itself, nothing changes."""
+    other, itself = representation.refilled(vd.Noise(3)), representation.refilled(instance[0])
+    none = np.zeros((1, len(representation.names)), bool)
+    for again in (other, itself):
+        assert again.names == representation.names
+        keeping_all_restores_the_instance(again, instance)
+    parts_lie_where_they_are_painted(other)
+    assert_same(_listed_rows(itself.keeping(none, SEED))[0], instance)
+
+
 def view_shows_every_part(representation: Representation) -> None:
     """A view labels the parts 0 to d - 1, each of them, and nothing else."""
     view = getattr(representation, "view", None)
@@ -342,6 +364,8 @@ def check_representation(build: Callable[[], Representation], instance: Any, *ar
         parts_lie_where_they_are_painted(representation)
     if isinstance(representation, Removable):
         check_removable(representation, instance)
+    if isinstance(representation, Refillable):
+        another_fill_leaves_the_parts(representation, instance)
 
 
 def check_removable(representation: Removable, instance: Any) -> None:

@@ -236,3 +236,17 @@ def test_a_kind_that_does_not_keep_to_it_is_caught(tamper: Any, told: str) -> No
     assert broken(vd.Pgd(), aim, found) == []
     wrong = broken(vd.Pgd(), aim, tamper(found))
     assert any(told in each for each in wrong), wrong
+
+
+def test_of_three_labels_any_other_will_do_unless_one_is_wanted() -> None:
+    def predict(planes: Any) -> Any:
+        tops = np.asarray(planes)[:, :, :9].reshape(len(planes), 8, 3, 3).max(axis=(1, 3))
+        return np.exp(3 * tops) / np.exp(3 * tops).sum(axis=1, keepdims=True)
+
+    represent = vd.Tiles(times=4, bands=1)
+    free, bound = (aimed(predict, represent, PLANES, wanted=wanted) for wanted in (None, 2))
+    shape, seed = vd.DrawnShape(), np.random.SeedSequence(0)
+    found = [(i, cause) for i, cause in enumerate(shape(free, seed)) if cause.success]
+    assert {i for i, cause in found if cause.wanted != free.wanted[i]}
+    assert all(cause.wanted == np.argmax(predict(cause.changed[None])[0]) for _, cause in found)
+    assert {cause.wanted for cause in shape(bound, seed)} == {2}

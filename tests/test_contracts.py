@@ -497,6 +497,23 @@ class PaintsAPartNowhere(Saboteur):
         return self.honest.gather(values)
 
 
+class KeepsItsFill(Saboteur):
+    def refilled(self, fill: Any) -> Any:
+        return self.honest
+
+
+class FillsAnotherInstance(Saboteur):
+    """One that is cut the same way, but is not the same."""
+
+    def refilled(self, fill: Any) -> Any:
+        return vd.Superpixels(segment=np.array([[0, 1, 1], [2, 2, 3]]), fill=fill)(SMALL + 1e-12)
+
+
+class CutsAnew(Saboteur):
+    def refilled(self, fill: Any) -> Any:
+        return vd.Superpixels(segment=np.array([[0, 1, 1], [1, 2, 2]]), fill=fill)(SMALL)
+
+
 class ForgetsAPartInItsView(Saboteur):
     @property
     def view(self) -> Any:
@@ -525,6 +542,9 @@ SMALL = RNG.normal(size=(2, 3))
         (PaintsBesideIt, contracts.parts_lie_where_they_are_painted),
         (GathersAMean, contracts.parts_lie_where_they_are_painted),
         (PaintsAPartNowhere, contracts.parts_lie_where_they_are_painted),
+        (KeepsItsFill, lambda r: contracts.another_fill_leaves_the_parts(r, SMALL[None])),
+        (FillsAnotherInstance, lambda r: contracts.another_fill_leaves_the_parts(r, SMALL[None])),
+        (CutsAnew, lambda r: contracts.another_fill_leaves_the_parts(r, SMALL[None])),
         (RemembersDraws, contracts.is_pure_in_the_seed),
         (StartsOver, contracts.grows_without_repeating),
         (DesignsWithNan, contracts.numbers_are_sound),

@@ -22,8 +22,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import veridical as vd
 import view_cases as cases
 from veridical.errors import InputError
+from veridical.packing.values import pack_view, unpack_view
 from veridical.records import Explanation, Explanations, View
 from veridical.render import html, pixels, sound, terminal
 from veridical.render.marks import even, letters, marks_of, telling
@@ -558,18 +560,62 @@ def test_stretches_of_one_stem_share_a_panel() -> None:
 
 
 @pytest.mark.parametrize("case", [cases.spectrogram, cases.sound, cases.stems])
-def test_players_play_all_what_raises_and_what_lowers(case: Any) -> None:
+def test_players_play_all_what_raises_the_rest_and_what_lowers(case: Any) -> None:
     e = case()
     players = Reader(html.fragment(e)).all("audio")
-    assert len(players) == 3
+    assert len(players) == 4
     clips = [heard(p["src"]) for p in players]
     assert {rate for _, rate in clips} == {8000}
     np.testing.assert_array_equal(clips[0][0], e.view.data["samples"])
-    for (samples, _), sign in zip(clips[1:], (1, -1), strict=True):
+    (raising, _), (rest, _), (lowering, _) = clips[1:]
+    for samples, sign in ((raising, 1), (lowering, -1)):
         np.testing.assert_array_equal(samples, sound.kept(e.view.data, np.flatnonzero(np.sign(e.weights) == sign)))
+    np.testing.assert_array_equal(rest, clips[0][0] - raising)
     only = replace(e, weights=np.abs(e.weights))
-    assert len(Reader(html.fragment(only)).all("audio")) == 2
+    heavy = Reader(html.fragment(only)).all("audio")
+    assert len(heavy) == (3 if len(e.weights) > 3 else 2)
+    if len(e.weights) > 3:  # more than half of all raise it: the heaviest alone
+        assert "3 heaviest parts" in heavy[1]["aria-label"]
+        np.testing.assert_array_equal(heard(heavy[1]["src"])[0], sound.kept(e.view.data, [0, 1, 2]))
     assert all("controls" in p and p["aria-label"] for p in players)
+
+
+MEL = vd.Mel(rate=8000, n_mels=24, n_fft=256, hop=80, fmax=None)
+
+
+def test_a_spectrogram_is_heard_through_its_front_end() -> None:
+    """The recording that is made of it has about its spectrogram, and parts are kept and taken away in it."""
+    levels = MEL(cases.tones().astype(float) / 16000)
+    why = vd.explain(
+        lambda X: X[:, 12:].mean(axis=(1, 2)), vd.Tiles(2, 2, front=MEL), levels, method=vd.Occlusion()
+    )
+    page = html.fragment(why)
+    players = Reader(page).all("audio")
+    assert [p["aria-label"] for p in players][:2] == [
+        "The recording (made of its spectrogram)", "Only what raises the output",
+    ]  # fmt: skip
+    assert page == html.fragment(why)
+    (whole, rate), (raising, _) = (heard(p["src"]) for p in players[:2])
+    assert rate == 8000
+    loud = levels > levels.max() - 6
+    apart = MEL(whole / 32767.0) - levels
+    assert np.median(np.abs(apart[loud] - np.median(apart[loud]))) < 0.2
+    low, high = (np.abs(np.fft.rfft(raising))[round(hertz * len(raising) / 8000)] for hertz in (500, 2000))
+    assert high > 20 * low
+    saved = replace(why, view=unpack_view(pack_view(why.view)))
+    assert html.fragment(saved) == page
+
+
+def test_levels_that_no_sound_has_are_not_played() -> None:
+    levels = 10 * MEL(cases.tones().astype(float))
+    why = vd.explain(lambda X: X.mean(axis=(1, 2)), vd.Tiles(2, 2, front=MEL), levels, method=vd.Occlusion())
+    assert not Reader(html.fragment(why)).all("audio")
+
+
+def test_a_spectrogram_without_a_front_end_is_silent() -> None:
+    levels = MEL(cases.tones().astype(float))
+    why = vd.explain(lambda X: X.mean(axis=(1, 2)), vd.Tiles(2, 2), levels, method=vd.Occlusion())
+    assert not Reader(html.fragment(why)).all("audio")
 
 
 def test_tiles_of_a_recording_are_drawn_on_its_spectrogram() -> None:
@@ -585,7 +631,7 @@ def test_tiles_of_a_recording_are_drawn_on_its_spectrogram() -> None:
     assert [int(labels[band, 5]) for band in bands] == [0, 2]
     page = Reader(html.fragment(e))
     assert len(page.all("image")) == 1
-    assert len(page.all("audio")) == 3
+    assert len(page.all("audio")) == 4
     assert page.texts["vd-y"].startswith("01k4k Hz")
     assert "↑ 0 to 4000 Hz" in terminal.picture(e)
 

@@ -13,6 +13,7 @@ from scipy.ndimage import uniform_filter1d
 QUIET = 30.0  # decibels under its loudest moment: below that, a voice is silent
 GAP = 0.15  # seconds of silence inside a voice that still count as voice
 SOFT = 0.01  # seconds in which what is added comes and goes
+PLACES = 4  # of a long recording, of which the loudest is taken
 FLOOR = 0.03  # of the deviation of a track: where it is softer than that, it counts as that loud
 
 
@@ -87,13 +88,16 @@ def piece(samples: Any, n: int, rng: np.random.Generator) -> Any:
 
 
 def spoken(takes: tuple[Any, ...], seconds: float, rng: np.random.Generator) -> tuple[Any, Any]:
-    """A take of a speaker, of at most so many seconds, and when it is heard; long ones begin anywhere."""
-    take = takes[rng.integers(len(takes))]
+    """A take of a speaker, of at most so many seconds, and when it is heard.
+
+    Of a long recording it is the loudest of a few places: hardly anything is told by a breath.
+    """
+    take, n = takes[rng.integers(len(takes))], round(seconds * RATE)
     heard = voiced(take)
-    begins = np.flatnonzero(heard)
-    start = begins[0] if len(takes) > 1 else rng.choice(begins[begins <= max(begins[0], len(take) - RATE)])
-    kept = slice(start, start + round(seconds * RATE))
-    return trimmed(take[kept], heard[kept])
+    at = np.flatnonzero(heard)
+    starts = at[:1] if len(takes) > 1 else rng.choice(at[at <= max(at[0], len(take) - n)], PLACES)
+    start = max(starts, key=lambda start: float(np.sum(take[start : start + n] ** 2)))
+    return trimmed(take[start : start + n], heard[start : start + n])
 
 
 def phrase(takes: tuple[Any, ...], how: Mixing, rng: np.random.Generator) -> tuple[Any, Any]:

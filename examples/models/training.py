@@ -157,9 +157,9 @@ def scores(probabilities: Any, truth: Any, threshold: float) -> dict[str, float]
     }
 
 
-def chosen(probabilities: Any, truth: Any) -> float:
-    """The threshold, in hundredths, with the best accuracy; of several the one nearest to one half."""
-    candidates = np.arange(1, 100) / 100
-    found = [scores(probabilities, truth, t)["accuracy"] for t in candidates]
+def chosen(probabilities: Any, truth: Any, weights: Any = None) -> float:
+    """The threshold, in hundredths, with the best (weighted) accuracy; of several the one nearest to one half."""
+    candidates, there = np.arange(1, 100) / 100, np.asarray(truth) > 0.5
+    found = [np.average((probabilities >= t) == there, weights=weights) for t in candidates]
     best = candidates[np.isclose(found, max(found))]
     return float(best[np.argmin(np.abs(best - 0.5))])

@@ -114,7 +114,7 @@ class View(Record):
     | text | ``text``; ``spans`` (m, 3): start, stop and part of each piece, in order |
     | picture | ``pixels`` uint8 (frames, h, w, 3); ``labels`` (frames, h, w): the part of each pixel; ``titles``, one a frame |
     | sound | ``samples`` int16 (n,) and ``rate``, 0 if they cannot be played; ``bounds`` (d, 4) of each part: seconds from, to, hertz from, to; ``stems`` int16 (d, n) where parts are sounds of their own |
-    | spectrogram | ``levels`` uint8 (bands, frames), low band first; ``labels`` like it; ``bounds`` as for sound; ``unit``, of their times and bands; ``samples`` and ``rate`` where the recording is known |
+    | spectrogram | ``levels`` uint8 (bands, frames), low band first; ``labels`` like it; ``bounds`` as for sound; ``unit``, of their times and bands; ``samples`` and ``rate`` where the recording is known; ``values``, like levels, and ``front``, settings of Mel, where one can be made |
     | series | ``values`` (t, c); ``labels`` (t, c), or none where parts are frequency bands; ``channels``, names; ``step``, of the series from one value to the next |
     | fields | ``fields``: name to (first part, number of parts, View or text) |
     """  # noqa: E501 - a table

@@ -51,7 +51,7 @@ class Either:
         self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
     ) -> tuple[Explanation, ...]:
         """Explain one instance: one explanation a target; small steps are taken where they matter."""
-        if not isinstance(representation, Refillable):
+        if not (isinstance(representation, Refillable) and representation.steady):
             return self.content(model, representation, targets, seed)
         outputs, d = self._outputs(model, representation, seed), len(representation.names)
         n = len(self.content.fills) * d

@@ -235,7 +235,8 @@ def network_of(model: Model, wanted_by: str) -> Network:
         return model.predict.uncompiled()
     raise InputError(
         f"{wanted_by} needs gradients, so it needs a torch network: pass the module itself, or vd.Network(module, "
-        "…); vd.Lime, vd.KernelShap, vd.Occlusion, vd.Greedy and vd.Parzen need only a predict function"
+        "…); vd.Lime, vd.KernelShap, vd.Occlusion, vd.Undo, vd.Either, vd.Sensitivity, vd.Counterfactual, "
+        "vd.Greedy and vd.Parzen need only a predict function"
     )
 
 

@@ -60,7 +60,7 @@ class Undo:
         self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
     ) -> tuple[Explanation, ...]:
         """Explain one instance: one explanation a target, all from the same answers."""
-        if not isinstance(representation, Refillable):
+        if not (isinstance(representation, Refillable) and representation.steady):
             return self._taken_away(model, representation, targets, seed)
         outputs = undone(model, representation, self.fills, seed)
         steps = None if self.sensitivity is None else iter(self.sensitivity(model, representation, targets, seed))

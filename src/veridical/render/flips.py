@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from veridical.evaluate.records import Curve, Example, Report
-from veridical.records import Explanation
+from veridical.records import Explanation, View
+from veridical.render import sound
 from veridical.render.canvas import Axes, Stage, drawn, figure, layer
 from veridical.render.marks import letters
 from veridical.render.markup import NONE, Markup, escape, join, minus, tag
-from veridical.render.views import BARE, bare
-from veridical.render.waves import players
+from veridical.render.views import bare
+from veridical.render.waves import heard
 from veridical.render.words import listing, number, percent, plain
 
 Draw: TypeAlias = Callable[[Explanation, bool], str]  # an explanation, and whether with its picture
@@ -116,7 +118,8 @@ def _example(e: Example, draw: Draw, with_views: bool) -> Markup:
     head = join(escape(f"{plain(e.cause, 60)}, instance {e.row}"), tag("small", {}, escape(what + where, 400)))
     before = bare(e.original) if e.original is not None and with_views else NONE
     title = tag("p", {"class": "vd-aside"}, escape("Before the change")) if before else NONE
-    shown = [_explained(m, why, draw, with_views) for m, why in zip(e.methods, e.explanations, strict=False)]
+    found = [_audible(e, why) for why in e.explanations]
+    shown = [_explained(m, why, draw, with_views) for m, why in zip(e.methods, found, strict=False)]
     return tag("details", {}, tag("summary", {}, head), tag("div", {}, title, before, _heard(e), *shown))
 
 
@@ -127,13 +130,21 @@ def _explained(method: str, why: Explanation, draw: Draw, with_view: bool) -> Ma
 
 
 def _heard(e: Example) -> Markup:
-    """The recording before and after the change."""
+    """The recording before and after the change, as loud as they are."""
     if e.sounds is None:
         return NONE
-    *tracks, rate = e.sounds
+    *samples, rate = e.sounds
+    peak = max(float(np.abs(np.asarray(one)).max(initial=0.0)) for one in samples)
     names = ("Before the change", "After it")
-    shown = [
-        figure(escape(name), players({"samples": samples, "rate": rate}, BARE))
-        for name, samples in zip(names, tracks, strict=True)
-    ]
-    return tag("div", {"class": "vd-view"}, *shown)
+    tracks = [("", name, sound.as_samples(one, peak)) for name, one in zip(names, samples, strict=True)]
+    return tag("div", {"class": "vd-view"}, heard(tracks, rate))
+
+
+def _audible(e: Example, why: Explanation) -> Explanation:
+    """An explanation of a spectrogram with the recording it was made of, so that its parts can be heard."""
+    if e.sounds is None or why.view is None or why.view.kind != "spectrogram" or "samples" in why.view.data:
+        return why
+    _, after, rate = e.sounds
+    samples = sound.as_samples(after, float(np.abs(np.asarray(after)).max(initial=0.0)))
+    known = {key: value for key, value in why.view.data.items() if key not in ("front", "values")}
+    return replace(why, view=View("spectrogram", {**known, "samples": samples, "rate": float(rate)}))

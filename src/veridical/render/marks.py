@@ -41,12 +41,11 @@ class Marks:
 
     def marked(self) -> list[int]:
         """The parts strong enough to be marked, heaviest first."""
-        order = np.argsort(-np.abs(self.strengths), kind="stable")
-        return [int(j) for j in order if self.sign(int(j))]
+        return [j for j in self.ordered() if self.sign(j)]
 
-    def of_sign(self, sign: int) -> list[int]:
-        """All parts that raise the output, or all that lower it."""
-        return [int(j) for j in np.flatnonzero(np.sign(self.strengths) == sign)]
+    def ordered(self) -> list[int]:
+        """All parts, heaviest first."""
+        return [int(j) for j in np.argsort(-np.abs(self.strengths), kind="stable")]
 
     def field(self, first: int, count: int) -> Marks:
         """The parts of one field, numbered from 0."""

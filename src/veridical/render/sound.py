@@ -12,12 +12,14 @@ import numpy.typing as npt
 from scipy import signal
 
 from veridical.records import Floats
+from veridical.represent.mel import Mel
 from veridical.represent.sums import tile_sounds
 
 Samples: TypeAlias = npt.NDArray[np.int16]
 MOST = 160_000  # samples of one player: ten seconds at 16 kHz
 LEAST_RATE = 8_000  # a long recording is played at a lower rate, but not below this; then only its beginning
 BANDS, RANGE = 96, 70.0  # rows of a spectrogram, and decibels from its brightest to its darkest
+LOUDEST = 25.0  # a logarithm of a magnitude, above which it is none
 FADE = 0.005  # seconds, so that a cut does not click
 
 
@@ -32,6 +34,28 @@ def kept(data: Mapping[str, Any], parts: Sequence[int]) -> Samples:
     if np.all((bounds[:, 2] <= 0) & (bounds[:, 3] >= top) | ~np.isfinite(bounds[:, 2:]).all(axis=1)):
         return _whole(samples * _gate(bounds[:, :2] * rate, len(samples), rate))
     return _whole(tile_sounds(samples, rate, bounds).sum(axis=0))
+
+
+def audible(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The data of a view with a recording, made of its spectrogram if it has to be; as it is where none can be."""
+    if data.get("samples") is not None or data.get("front") is None:
+        return data
+    front, values = Mel(**data["front"]), np.asarray(data["values"], dtype=np.float64)
+    if values.max() > LOUDEST:  # not the levels that the front end gives
+        return data
+    made = front.invert(values)
+    return {**data, "samples": as_samples(made, float(np.abs(made).max())), "rate": front.rate}
+
+
+def as_samples(samples: Any, peak: float) -> Samples:
+    """Any recording as whole numbers; of floats, ``peak`` is the loudest there can be."""
+    array = np.asarray(samples)
+    return array.astype(np.int16) if array.dtype.kind in "iu" else _whole(32767 / (peak or 1.0) * array)
+
+
+def without(data: Mapping[str, Any], parts: Sequence[int]) -> Samples:
+    """The recording of a view with these parts taken away: the rest alone."""
+    return _whole(np.asarray(data["samples"], dtype=np.float64) - kept(data, parts))
 
 
 def length(data: Mapping[str, Any]) -> float:

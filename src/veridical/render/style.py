@@ -127,7 +127,7 @@ calc(.4 + .6*var(--s)))}
 rgba(var(--vd-down-rgb),calc(.4 + .6*var(--s)))}
 .vd mark.vd-unsure{border-bottom-color:transparent}
 .vd .vd-players{display:flex;flex-wrap:wrap;gap:.9em 1.2em;margin:.9em 0 0}
-.vd .vd-players figure{flex:1 1 230px}
+.vd .vd-players figure{flex:1 1 195px}
 .vd audio{display:block;width:100%;height:36px}
 .vd i.vd-up{background:var(--vd-up)}.vd i.vd-down{background:var(--vd-down)}
 .vd figcaption i{display:inline-block;width:.8em;height:.8em;margin-right:.45em;border-radius:2px}

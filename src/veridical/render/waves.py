@@ -31,6 +31,8 @@ from veridical.render.pixels import envelope
 WIDE, HIGH = 1000.0, 100.0  # coordinates of a panel
 POINTS = 700  # drawn of one line
 MOST_PANELS = 8
+HEAVIEST = 3  # parts that are heard, where more than half of all raise the output
+Track = tuple[str, str, sound.Samples]  # class of its mark, words, samples
 Box = tuple[float, float, float, float]  # left, right, top, bottom, in shares of a panel
 
 
@@ -75,26 +77,43 @@ def waveform(view: View, marks: Marks) -> Markup:
 
 
 def players(data: Any, marks: Marks) -> Markup:
-    """The recording, what raises the output in it, and what lowers it, to be heard."""
+    """The recording, what raises the output in it, the rest alone, and what lowers the output, to be heard."""
+    data = sound.audible(data)
     if data.get("samples") is None or not data.get("rate") or not len(data["samples"]):
         return NONE
-    rate = float(data["rate"])
-    tracks = [("", "The recording", np.asarray(data["samples"]))]
-    signs = ((1, "vd-up", "Only what raises the output"), (-1, "vd-down", "Only what lowers it"))
-    in_seconds = data.get("unit", ("s",))[0] == "s"  # else the bounds do not say what to keep
-    for sign, kind, words in signs:
-        parts = marks.of_sign(sign) if in_seconds else []
-        if parts:
-            tracks.append((kind, words, sound.kept(data, parts)))
-    shown = []
+    made = " (made of its spectrogram)" if data.get("front") is not None else ""
+    tracks = [("", f"The recording{made}", np.asarray(data["samples"]))]
+    if data.get("unit", ("s",))[0] == "s":  # else the bounds do not say what to keep
+        tracks += _parted(data, marks)
+    return heard(tracks, float(data["rate"]))
+
+
+def _parted(data: Any, marks: Marks) -> list[Track]:
+    """What raises the output alone, and the rest alone; of many parts that all raise it, the heaviest."""
+    up, down = ([j for j in marks.ordered() if np.sign(marks.strengths[j]) == sign] for sign in (1, -1))
+    most = len(up) > len(marks.names) / 2 and len(up) > HEAVIEST
+    words = f"the {HEAVIEST} heaviest parts" if most else "what raises the output"
+    up, tracks = up[:HEAVIEST] if most else up, list[Track]()
+    if up:
+        tracks.append(("vd-up", f"Only {words}", sound.kept(data, up)))
+        if len(up) < len(marks.names):
+            tracks.append(("", f"All but {words}", sound.without(data, up)))
+    if down:
+        tracks.append(("vd-down", "Only what lowers it", sound.kept(data, down)))
+    return tracks
+
+
+def heard(tracks: Sequence[Track], rate: float) -> Markup:
+    """A player a track."""
+    shown, cut = [], 0.0
     for kind, words, samples in tracks:
         clip, speed = sound.playable(np.asarray(samples, dtype=np.int16), rate)
         uri = data_uri("audio/wav", sound.wav(clip, speed))
         player = tag("audio", {"controls": "", "preload": "metadata", "aria-label": words, "src": uri})
         swatch = tag("i", {"class": kind}) if kind else NONE
         shown.append(figure(join(swatch, escape(words)), player))
-    cut = len(data["samples"]) / rate - len(clip) / speed > 0.05
-    more = note(f"Players hold the first {len(clip) / speed:.0f} seconds.") if cut else NONE
+        cut = len(clip) / speed if len(samples) / rate - len(clip) / speed > 0.05 else cut
+    more = note(f"Players hold the first {cut:.0f} seconds.") if cut else NONE
     return join(tag("div", {"class": "vd-players"}, *shown), more)
 
 

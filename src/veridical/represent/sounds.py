@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +14,7 @@ from veridical.masks import coins
 from veridical.records import Floats, Part, View
 from veridical.represent.fill import Constant, Fill, WholeMean
 from veridical.represent.masked import Listed, Masked, checked_parts, tried, unique
+from veridical.represent.mel import Mel
 from veridical.represent.pictures import Picture
 from veridical.represent.regions import Array, numbers_of
 from veridical.represent.sums import SumComposer, tile_sounds
@@ -99,7 +100,7 @@ class Tiles:
                 f"a spectrogram has axes (bands, frames), perhaps after channels; this has {array.shape}"
             )
         picture = Picture(x if samples is None else array, array, 0 if array.ndim == 3 else None, "spectrogram")
-        levels = array if array.ndim == 2 else array.mean(axis=0)
+        levels = _floats(array) if array.ndim == 2 else array.mean(axis=0)
         levels = levels if self.time_axis == -1 else levels.T
         if np.ptp(levels) == 0:
             raise InputError("the spectrogram is the same everywhere: there is nothing to explain")
@@ -111,6 +112,8 @@ class Tiles:
         data = {"levels": shown, "labels": cut.labels.astype(np.uint16), "bounds": bounds, "unit": unit}
         if samples is not None:
             data |= _heard(samples, getattr(self.front, "rate", self.rate))
+        elif isinstance(self.front, Mel) and unit == ("s", "Hz") and levels.size <= LONGEST:
+            data |= {"values": levels.astype(np.float32), "front": asdict(self.front)}
         masked = picture.masked(labels, self.fill, unique(names), 1)
         return _as_sound(masked, View("spectrogram", data), "tile")
 

@@ -116,13 +116,13 @@ class Search:
             self._descend(state, todo, None)
             return self._found(state, [None] * m)
         orders = [self._order(int(row), seed) for row in self.rows]
-        chosen: list[Bools | None] = [self._part(order, 0) for order in orders]
+        chosen: list[Bools | None] = [turn(order, k, 0) for order in orders]
         for attempt in range(TRIES):
             some = todo[~state.reached[todo]]
             if not len(some):
                 break
             state.attempt = attempt
-            tried = [self._part(orders[i], attempt) for i in some]
+            tried = [turn(orders[i], k, attempt) for i in some]
             masks = [self._places(i, mask) for i, mask in zip(some, tried, strict=True)]
             self._descend(state, some, state.start.new_tensor(np.stack(masks)))
             for i, mask in zip(some, tried, strict=True):
@@ -161,17 +161,7 @@ class Search:
 
     def _order(self, row: int, seed: Seed) -> Ints:
         """The parts of an instance in the order in which they are tried."""
-        d = len(self._representation(row).names)
-        if self.kind.parts is not None and self.kind.parts > d:
-            raise InputError(f"parts={self.kind.parts}, but instance {row} has only {d} parts: give fewer")
-        return np.asarray(generator(seed, row).permutation(d))
-
-    def _part(self, order: Ints, attempt: int) -> Bools:
-        """The parts that are changed at this attempt: the next ones in their order, and round again."""
-        k = self.kind.parts or len(order)
-        mask = np.zeros(len(order), bool)
-        mask[order[(np.arange(k) + attempt * k) % len(order)]] = True
-        return mask
+        return shuffled(self.kind.parts, len(self._representation(row).names), generator(seed, row))
 
     def _places(self, i: int, mask: Bools) -> Floats:
         """1 at the values of the parts that are changed, else 0."""
@@ -217,6 +207,18 @@ class Best:
     def reached(self) -> Bools:
         """Which are decided as wanted, as surely as is asked for (m,)."""
         return np.asarray(self.level == 2)
+
+
+def shuffled(k: int | None, d: int, rng: np.random.Generator) -> Ints:
+    """All d parts in the random order in which k at a time are tried."""
+    if k is not None and k > d:
+        raise InputError(f"parts={k}, but an instance has only {d} parts: give fewer")
+    return np.asarray(rng.permutation(d))
+
+
+def turn(order: Ints, k: int, attempt: int) -> Bools:
+    """The k parts (d,) that are changed at an attempt: the next ones in their order, and round again."""
+    return np.isin(np.arange(len(order)), order[(np.arange(k) + attempt * k) % len(order)])
 
 
 def enough(confidence: float | None) -> float:

@@ -133,19 +133,26 @@ class Scene:
 
     @property
     def wanted(self) -> int:
-        """The label that it is to get."""
+        """The label that it is to get; where any other will do, the likeliest."""
         return int(self.aim.wanted[self.i])
 
     @property
+    def sought(self) -> str:
+        """The same in words."""
+        return "anything else" if self.aim.anything else str(self.wanted)
+
+    @property
     def decided(self) -> Ints:
-        """The instances that the model gives this label."""
-        return np.flatnonzero(self.aim.labels == self.wanted)
+        """The instances that the model gives a label that this one may get."""
+        labels = self.aim.labels
+        return np.flatnonzero(labels != labels[self.i] if self.aim.anything else labels == self.wanted)
 
     def said(self, others: Any, masks: Bools) -> Asking[Edited]:
         """What the model says of edits."""
         outputs, decision = (yield self.canvas.mix(others, masks)), self.aim.decision
-        support = decision.support(outputs, np.full(len(masks), self.wanted))
-        return Edited(others, masks, decision(outputs) == self.wanted, support)
+        labels = decision(outputs)
+        sought = self.aim.sought(np.full(len(masks), self.i), labels)
+        return Edited(others, masks, labels == sought, decision.support(outputs, sought))
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,6 +98,7 @@ class Aim(Record):
     labels: Ints  # (n,) as decided now
     wanted: Ints  # (n,)
     decision: Decision = Decision()
+    anything: bool = False  # of more than two labels, any other will do: nobody asked for one
 
     @property
     def network(self) -> Network | None:
@@ -111,27 +112,34 @@ class Aim(Record):
         """Outputs (n, k) of inputs that stand as in ``inputs``: each a batch of one."""
         return asked_alike(self.model, inputs)
 
+    def sought(self, rows: Any, labels: Ints) -> Ints:
+        """What these instances, decided as ``labels`` once they are changed, were to be decided as."""
+        return np.where(self.anything & (labels != self.labels[rows]), labels, self.wanted[rows])
+
     def causes(self, found: Sequence[Found], name: str, confidence: float | None) -> tuple[Cause, ...]:
         """What was found for each instance, judged: does the model decide as wanted, as surely as asked for?"""
         outputs = self.ask([each.changed for each in found])
-        labels, support = self.decision(outputs), self.decision.support(outputs, self.wanted)
-        made = []
+        labels = self.decision(outputs)
+        wanted = self.sought(slice(None), labels)
+        support, made = self.decision.support(outputs, wanted), list[Cause]()
         for i, each in enumerate(found):
-            reason = self._reason(i, int(labels[i]), float(support[i]), confidence)
-            if reason and each.reason and self.labels[i] != self.wanted[i]:
+            reason = self._reason(
+                int(self.labels[i]), int(labels[i]), int(wanted[i]), float(support[i]), confidence
+            )
+            if reason and each.reason and self.labels[i] != wanted[i]:
                 reason = f"{each.reason}; {reason}"
             made.append(
                 Cause(
-                    alone(self.inputs[i]), alone(each.changed), int(self.labels[i]), int(self.wanted[i]),
+                    alone(self.inputs[i]), alone(each.changed), int(self.labels[i]), int(wanted[i]),
                     float(support[i]), not reason, each.parts, each.n_calls + 1, reason, name, each.sounds,
                 )
             )  # fmt: skip
         return tuple(made)
 
-    def _reason(self, i: int, label: int, support: float, confidence: float | None) -> str:
+    @staticmethod
+    def _reason(own: int, label: int, wanted: int, support: float, confidence: float | None) -> str:
         """Why this is no cause of the wanted label; nothing if it is one."""
-        wanted = int(self.wanted[i])
-        if self.labels[i] == wanted:
+        if own == wanted:
             return f"the model says {wanted} of the instance already"
         if label != wanted:
             return f"the model still says {label}, at {support:.3g} for {wanted}"
@@ -202,7 +210,8 @@ def aimed(
     _check_probable(rule, outputs)
     labels = rule(outputs)
     given = rule.others(outputs) if wanted is None else _wanted(wanted, model, outputs)
-    return Aim(model, represent, X, inputs, outputs, labels, given, rule)
+    anything = wanted is None and outputs.shape[1] > 2
+    return Aim(model, represent, X, inputs, outputs, labels, given, rule, anything)
 
 
 def taken(representation: Any) -> Any:

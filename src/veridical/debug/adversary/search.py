@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from veridical.debug.adversary.contents import within
-from veridical.debug.adversary.descent import SPREAD, TRIES, enough, places_of
+from veridical.debug.adversary.descent import SPREAD, TRIES, enough, places_of, shuffled, turn
 from veridical.debug.adversary.domains import by_shape
 from veridical.debug.adversary.records import Aim, Cause, Found
 from veridical.errors import InputError, check_number, check_positive, check_whole
@@ -148,11 +148,12 @@ class ByAsking(ABC):
             return climb.found(chosen)
         every = aim.represent.each(aim.X).batch(0, len(aim))
         own = {int(i): every[int(rows[i])] for i in todo}
+        orders = {i: shuffled(self.parts, len(each.names), climb.rngs[i]) for i, each in own.items()}
         climb.inside = np.zeros(climb.x.shape)
-        for _ in range(TRIES):  # a few steps within each choice of parts
+        for attempt in range(TRIES):  # a few steps within each choice of parts
             todo = climb.going(todo, self.confidence)
             before = climb.best.copy()
-            masks = {int(i): self._mask(climb, int(i), len(own[int(i)].names)) for i in todo}
+            masks = {int(i): turn(orders[int(i)], self.parts, attempt) for i in todo}
             for i, mask in masks.items():
                 climb.inside[i] = places_of(own[i], mask, climb.x.shape[1:])
             climb.again(todo)
@@ -177,12 +178,6 @@ class ByAsking(ABC):
             if not len(todo):
                 return
             step(todo, number / max(n_steps - 1, 1))
-
-    def _mask(self, climb: Climb, i: int, d: int) -> Bools:
-        """Random parts, as many as asked for."""
-        if self.parts is None or self.parts > d:
-            raise InputError(f"parts={self.parts}, but an instance has only {d} parts: give fewer")
-        return np.isin(np.arange(d), climb.rngs[i].permutation(d)[: self.parts])
 
     def _bound(self, batch: Array) -> float:
         if self.eps is not None:

@@ -95,7 +95,7 @@ class SwappedWords(Edit):
         own = {word.casefold() for word in scene.canvas.words}
         words = [word for word in scene.known[scene.wanted] if word.casefold() not in own]
         if not words:
-            raise NothingToTake(f"no text with other words is decided as {scene.wanted}, to take them from")
+            raise NothingToTake(f"no text with other words is decided as {scene.sought}, to take them from")
         chances = 1 / (np.arange(len(words)) + FIRST * (LAST / FIRST) ** strength)
         drawn = rng.choice(len(words), (AT_ONCE, scene.canvas.n_parts), p=chances / chances.sum())
         return [[words[j] for j in row] for row in drawn.tolist()]
@@ -140,7 +140,7 @@ class EditedColumns(Edit):
     def others(self, scene: Scene, strength: float, rng: np.random.Generator) -> Any:
         """Other rows, drawn at random."""
         if not len(scene.decided):
-            raise NothingToTake(f"no row is decided as {scene.wanted}, to take values from")
+            raise NothingToTake(f"no row is decided as {scene.sought}, to take values from")
         return rows_at(scene.known, rng.choice(scene.decided, AT_ONCE))
 
 
