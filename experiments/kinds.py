@@ -40,6 +40,7 @@ SMALL = ("CarliniWagner", "Pgd", "Pgd in one part", "Spsa", "Square", "Square in
 CONTENT = ("noise in one part", "noise in three", "a shape in one part", "a shape in three", "one part swapped",
            "three parts swapped")  # fmt: skip
 DOMAINS = ("CarliniWagner, waveform", "CarliniWagner, magnitudes")  # of recordings alone
+SWAPPED = ("one part swapped", "three parts swapped")
 KINDS = (*SMALL, *CONTENT, *DOMAINS)
 
 

@@ -74,9 +74,15 @@ def planned(cell: cells.Cell, found: Standin, only: Sequence[str] = ()) -> Exami
         {name: each for name, each in kinds.methods(sizes).items() if not only or name in only},
         {cell["kind"]: kinds.kind(cell["kind"], sizes)},
         y=found.y[rows],
+        wanted=others(found.y[rows], cell["kind"]),
         seed=np.random.SeedSequence(cell["seed"], spawn_key=(cell["part"],)),
     )
     return replace(made, controls=CONTROLS)
+
+
+def others(y: Any, kind: str) -> Any:
+    """The label wanted of each: where content is swapped among many labels, that of another instance."""
+    return np.roll(y, 1) if kind in kinds.SWAPPED and len(np.unique(y)) > 2 else None
 
 
 def measure(cell: cells.Cell, run: Run, only: Sequence[str] = ()) -> dict[str, Any]:
