@@ -27,6 +27,7 @@ from veridical.records import Bools, Explanation, Floats, Ints, Measured, Method
 FEWEST = 8  # causes, below which nothing can be said
 CANDIDATES = 3  # instances that a cause is looked for in, for each that is explained
 FAR, SURE = 0.5, 0.9  # of a small change: standard deviations of the instances, and the wrong label's output
+TURNED = 0.5  # of other content: the wrong label's output
 SPREAD = 50  # instances whose standard deviation it is
 SHOWN = 3  # explanations that are evidence
 WORST = 10  # rows of the data that are named
@@ -84,7 +85,7 @@ def veracity(method: Method, subject: Subject, rng: Rng) -> Verdict:
     if some[0].case.guilty is None:
         return _small(some, rivals, notes, generator(seed, SHUFFLE))
     values = np.array([each.higher(each.wrong.weights, each.right.weights) for each in some])
-    mean, low, high = interval(values)
+    mean, low, high = clipped(values)
     first = np.array([each.first(each.order) for each in some])
     got = {
         row: float(np.mean([n.first(o) for n, o in zip(some, each, strict=True)])) for row, each in rivals.items()
@@ -118,14 +119,15 @@ def _small(
         Measured(f"{row} order, no model", *clipped(each), len(some)) for row, each in others.items()
     ))  # fmt: skip
     return Verdict(
-        not level, mean, max(got.values()), _shown(mean, got, not level), interval=(low, high), nulls=nulls, measures=lines,
+        not level, mean, max(got.values()), _shown(mean, got, not level), interval=(low, high), nulls=nulls,
+        measures=lines,
         evidence=_evidence(some, values), notes=notes,
     )  # fmt: skip
 
 
 def clipped(values: Floats) -> tuple[float, float, float]:
-    """The mean of shares and its interval, which no share can leave."""
-    mean, low, high = (float(each) for each in np.clip(interval(values), 0, 1))
+    """The mean of numbers from −1 to 1 and its interval, which goes no further."""
+    mean, low, high = (float(each) for each in np.clip(interval(values), -1, 1))
     return mean, low, high
 
 
@@ -175,13 +177,19 @@ def _kind(method: Method, subject: Subject, representation: Any) -> Any:
     """The kind of cause that a method is held against: other content, or a small change if it asks for that."""
     names = defaults(subject.model, representation)
     if names in (TEXTS, TABLES):
-        return CAUSES[names[0]]()
+        return _edit(names[0])
     small = getattr(method, "purpose", "content") == "change"
     if not small:
-        return CAUSES["swapped_parts"]()
+        return _edit("swapped_parts")
     spread = float(np.std(np.asarray(subject.represent.each(subject.X).inputs(0, SPREAD))))
     attack: Any = CAUSES[names[0]]
     return attack(eps=FAR * (spread or 1.0), confidence=SURE)
+
+
+def _edit(name: str) -> Any:
+    """Other content, as soon as it turns the decision."""
+    edit: Any = CAUSES[name]
+    return edit(confidence=TURNED)
 
 
 def _rivals(some: Sequence[Named], typical: Typical) -> dict[str, list[Ints]]:
