@@ -34,7 +34,12 @@ THREE = ("noise in three", "a shape in three", "three parts swapped")
 LIME, CHANGE, CONTENT, EITHER = "LIME, mean fill", "ours, change", "ours, content", "ours, either"
 FREE = ("norm", "greedy", "random", "contrast", "residual")  # rows that are no explainers
 BY_GRADIENTS = ("Counterfactual", "Gradient", "IntegratedGradients", "SmoothGrad")
-SIGNALS = {"fidelity": "held-out fidelity", "sureness": "its own probability", "margin": "margin"}
+SIGNALS = {
+    "believability": "vd.believe",
+    "fidelity": "held-out fidelity",
+    "sureness": "its own probability",
+    "margin": "margin",
+}
 
 
 def tables(cells: Sequence[Cell]) -> str:
@@ -220,7 +225,7 @@ def targets(cells: Sequence[Cell]) -> str:
     """What was wanted and found."""
     anywhere = of(cells, ANYWHERE)
     lines = [*_of_the_paper(anywhere), *_of_small_changes(cells, anywhere), *_of_content(cells)]
-    return table([*lines, *_of_either(cells), *_of_calls(cells)])
+    return table([*lines, *_of_either(cells), *_of_belief(cells), *_of_calls(cells)])
 
 
 def _of_the_paper(cells: Sequence[Cell]) -> list[dict[str, str]]:
@@ -286,6 +291,19 @@ def _of_either(cells: Sequence[Cell]) -> list[dict[str, str]]:
         gap = 100 * (best - means[EITHER])
         lines.append(target(f"unknown purpose, {name}: {EITHER}, {test}", f"at most 5 points under {best:.2f}",
                             f"{means[EITHER]:.2f} ({gap:+.1f} points under)", gap <= 5))  # fmt: skip
+    return lines
+
+
+def _of_belief(cells: Sequence[Cell]) -> list[dict[str, str]]:
+    """Whether vd.believe tells right from wrong, with fidelity beside it."""
+    some, lines = of(cells, (*ANYWHERE, *IN_ONE, *ONE)), []
+    for row in (LIME, EITHER):
+        right = pooled.values(some, row, "hit@1")
+        area, error, yes, no = pooled.area(pooled.values(some, row, "believability"), right)
+        fidelity = pooled.area(pooled.values(some, row, "fidelity"), right)[0]
+        beside = "" if np.isnan(fidelity) else f"; fidelity alone {fidelity:.2f}"
+        said = f"{area:.2f} ± {1.96 * error:.2f} ({yes} right, {no} wrong){beside}"
+        lines.append(target(f"believability of {row}: AUROC for right against wrong", "≥ 0.9", said, area >= 0.9))
     return lines
 
 
