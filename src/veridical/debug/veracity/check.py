@@ -144,12 +144,10 @@ def _named(method: Method, subject: Subject, seed: Seed) -> tuple[list[Named], t
     """Causes that were found in some instances, and the explanations of what came of them."""
     instances = subject.represent.each(subject.X)
     rows = np.sort(drawn(len(instances), seed)[: CANDIDATES * DEAR])
-    aim = aimed(subject.model, subject.represent, rows_at(subject.X, rows))
-    if aim.outputs.shape[1] == 1 and (aim.outputs.min() < 0 or aim.outputs.max() > 1):
-        raise NotApplicable(
-            "the model's only output is no probability, so it is not known what it decides: give one whose output "
-            "is, or call vd.veracity with a threshold"
-        )
+    try:
+        aim = aimed(subject.model, subject.represent, rows_at(subject.X, rows))
+    except InputError as wrong:
+        raise NotApplicable(f"it is not known what the model decides: {wrong}") from wrong
     kind = _kind(method, subject, instances.batch(0, 1)[0])
     found, why = list[Named](), ""
     for i, cause in enumerate(kind(aim, child_of(seed, MAKE))):
@@ -158,8 +156,8 @@ def _named(method: Method, subject: Subject, seed: Seed) -> tuple[list[Named], t
             continue
         try:
             case = Case.of(cause, subject.represent, (subject.model, aim.decision), child_of(seed, CASE, i))
-        except InputError as wrong:
-            why = why or str(wrong)
+        except InputError as unfit:
+            why = why or str(unfit)
             continue
         targets = [case.target, aim.decision.target(cause.label, aim.outputs.shape[1])]
         made = answered(method(subject.model, case.representation, targets, case.child(OWN)), 2)

@@ -41,8 +41,8 @@ def _share(value: float) -> str:
 
 def _found(report: Report, method: str, causes: Sequence[str]) -> str:
     """How often the heaviest part is the guilty one, by kind of cause."""
-    hits = {cause: _mean(report, "hit@1", cause, method) for cause in causes}
-    known = {cause: hit for cause, hit in hits.items() if np.isfinite(hit)}
+    hits = {cause: report.score(named("hit@1", cause), method) for cause in causes}
+    known = {cause: hit.mean for cause, hit in hits.items() if hit.n >= FEWEST}
     if not known:
         return ""
     chance = float(np.nanmean([_mean(report, "hit@1", cause, RANDOM) for cause in known]))
