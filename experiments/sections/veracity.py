@@ -44,7 +44,8 @@ SIGNALS = {
 
 def tables(cells: Sequence[Cell]) -> str:
     good = [cell for cell in cells if "rows" in cell]
-    pieces = [targets(good), caused(cells)]
+    pieces = [targets(good), f"All stand-ins together, every cause with the same weight:\n\n{overview(good)}"]
+    pieces.append(caused(cells))
     for name, title in STANDINS.items():
         some = where(good, standin=name)
         if some:
@@ -85,6 +86,7 @@ def of_standin(cells: Sequence[Cell]) -> list[str]:
                       f"\n\n{found(anywhere)}")  # fmt: skip
         pieces.append(folded("Table 2, positive set: parts with positive weight, and as many by norm (flips, %)",
                              positive(cells)))  # fmt: skip
+        pieces.append(folded("Found, as counts: parts among the first k, and how often", counts(anywhere)))
         pieces += [folded(f"{name} (%)", by_kind(cells, ANYWHERE, test)) for test, name in MORE.items()]
         pieces += directions(cells)
     if of(cells, (*IN_ONE, *ONE)):
@@ -155,6 +157,43 @@ def found(cells: Sequence[Cell]) -> str:
         lines.append({"": row} | {name: percent(pooled.values(cells, row, test)) for test, name in tests.items()})
     sizes = {name: f"*{pooled.mean(pooled.values(cells, 'norm', test))[2]}*" for test, name in tests.items()}
     return table([*lines, {"": "*causes*"} | sizes])
+
+
+def counts(cells: Sequence[Cell]) -> str:
+    """How many of the k parts with the change are among the first k, and how often, as the paper shows it."""
+    lines = []
+    for row in (LIME, CHANGE, CONTENT, EITHER, "random"):
+        line = {"": row}
+        for k, test in ((1, "hit@1"), (3, "overlap@3"), (5, "overlap@5")):
+            known = pooled.values(cells, row, test)
+            parts = np.rint(k * known[np.isfinite(known)]).astype(int)
+            line[f"k = {k}"] = " ".join(f"{n}:{int(np.sum(parts == n))}" for n in range(k, -1, -1))
+        lines.append(line)
+    return table(lines)
+
+
+def overview(cells: Sequence[Cell]) -> str:
+    """Every row over all stand-ins."""
+    lines = []
+    for row in pooled.rows_of(cells):
+        line: dict[str, Any] = {"": row}
+        anywhere = of(cells, ANYWHERE)
+        line |= {f"flips of norm, k = {k}": ratio(anywhere, row, k) for k in (3, 5)}
+        for name, (kinds, test) in GROUPS.items():
+            line[name] = percent(pooled.values(of(cells, kinds), row, test))
+        lines.append(line)
+    return table(lines)
+
+
+GROUPS = {
+    "kept in one part, hit": (ANYWHERE, "hit@1"),
+    "kept in three, overlap": (ANYWHERE, "overlap@3"),
+    "small change in one part, hit": (IN_ONE, "hit@1"),
+    "noise or shape in one, hit": (ONE[:2], "hit@1"),
+    "swap in one, hit": (ONE[2:], "hit@1"),
+    "noise or shape in three, overlap": (THREE[:2], "overlap"),
+    "swap in three, overlap": (THREE[2:], "overlap"),
+}
 
 
 def positive(cells: Sequence[Cell]) -> str:
