@@ -356,6 +356,7 @@ def test_fills_are_a_tuple(fills: Any) -> None:
 def test_bad_fills_are_told() -> None:
     check(lambda: vd.explain(linear(LOUD), vd.Tiles(), LOUD, method=vd.Undo(("mean",))), vd.InputError, "fill")
     check(lambda: vd.Undo(n_draws=1), vd.InputError, "n_draws", "2")
+    check(lambda: vd.Undo(sensitivity=True), vd.InputError, "sensitivity", "vd.Sensitivity()", "True")  # type: ignore[arg-type]
 
 
 # Purposes --------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.purposes import method_for
 from veridical.attribute.recipe import restore
 from veridical.debug import CHECKS
+from veridical.debug.adversary import CAUSES
 from veridical.debug.adversary.records import Decision
 from veridical.debug.audit import Audit, Checking, audited, checks_of, counted, methods_of, results
 from veridical.debug.records import Check, Subject, Train
@@ -404,7 +405,7 @@ def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str,
 
 
 def _method(method: Any) -> Any:
-    return Lime() if method is None else _settings(method, "vd.Lime(n_samples=2000)", GROUPINGS)
+    return Lime() if method is None else _settings(method, "vd.Lime(n_samples=2000)", {**GROUPINGS, **CAUSES})
 
 
 def _asked(method: Any, purpose: Any) -> Any:
@@ -413,7 +414,7 @@ def _asked(method: Any, purpose: Any) -> Any:
         return _method(method)
     if method is not None:
         raise InputError(
-            f"a purpose chooses the method: leave method out, or purpose; they are {method!r} and {purpose!r}"
+            f"a purpose chooses the method: leave purpose={purpose!r} out, or method={type(method).__name__}"
         )
     return method_for(purpose)
 

@@ -48,6 +48,8 @@ class Undo:
     def __post_init__(self) -> None:
         if not isinstance(self.fills, tuple) or not self.fills:
             raise InputError(f"fills wants a tuple of fills, such as (vd.Interpolate(),), not {self.fills!r}")
+        if self.sensitivity is not None and (isinstance(self.sensitivity, type) or not callable(self.sensitivity)):
+            raise InputError(f"sensitivity wants settings, such as vd.Sensitivity(), not {self.sensitivity!r}")
         check_whole("n_draws", self.n_draws, 2)
 
     @property

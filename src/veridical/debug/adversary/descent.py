@@ -11,7 +11,7 @@ import numpy as np
 from veridical.attribute.network import ON_GPU
 from veridical.debug.adversary.domains import Domain, Ground, Inputs
 from veridical.debug.adversary.records import Aim, Cause, Found
-from veridical.errors import InputError, check_number, check_positive, check_whole
+from veridical.errors import InputError, check_positive, check_probability, check_whole
 from veridical.masks import generator
 from veridical.records import Bools, Floats, Ints, Seed
 from veridical.represent.masked import Masked
@@ -155,7 +155,9 @@ class Search:
     def _found(self, state: Best, chosen: Sequence[Bools | None]) -> dict[int, Found]:
         made = self.ground.finish(self.some, state.delta, self.ground.limits)
         return {
-            int(row): Found(changed, int(state.n_calls[i]), chosen[i], sounds, FLAT if state.flat[i] else "")
+            int(row): Found(
+                changed, int(state.n_calls[i]), chosen[i], sounds, FLAT if state.flat[i] else reached(self.eps)
+            )
             for i, (row, (changed, sounds)) in enumerate(zip(self.rows, made, strict=True))
         }
 
@@ -209,6 +211,11 @@ class Best:
         return np.asarray(self.level == 2)
 
 
+def reached(eps: float) -> str:
+    """How far a search that failed could go."""
+    return f"within eps={eps:.3g} nothing was found"
+
+
 def shuffled(k: int | None, d: int, rng: np.random.Generator) -> Ints:
     """All d parts in the random order in which k at a time are tried."""
     if k is not None and k > d:
@@ -255,7 +262,7 @@ def check_settings(kind: Any) -> None:
         if getattr(kind, name, None) is not None:
             check_positive(name, getattr(kind, name))
     if kind.confidence is not None:
-        check_number("confidence", kind.confidence)
+        check_probability("confidence", kind.confidence)
     if kind.parts is not None:
         check_whole("parts", kind.parts)
         if kind.domain is not None:

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from veridical.debug.adversary.contents import within
-from veridical.debug.adversary.descent import SPREAD, TRIES, enough, places_of, shuffled, turn
+from veridical.debug.adversary.descent import SPREAD, TRIES, enough, places_of, reached, shuffled, turn
 from veridical.debug.adversary.domains import by_shape
 from veridical.debug.adversary.records import Aim, Cause, Found
-from veridical.errors import InputError, check_number, check_positive, check_whole
+from veridical.errors import InputError, check_positive, check_probability, check_whole
 from veridical.masks import generator
 from veridical.records import Bools, Floats, Ints, Representation, Seed
 from veridical.represent.regions import Array, is_tensor, numbers_of
@@ -101,11 +101,11 @@ class Climb:
         for i, (representation, mask) in own.items():
             self.inside[i] = places_of(representation, mask, self.x.shape[1:])
 
-    def found(self) -> dict[int, Found]:
-        """The best of each instance."""
+    def found(self, eps: float) -> dict[int, Found]:
+        """The best of each instance, of a search that went as far as this."""
         made = self._made(np.arange(len(self.rows)), self.best)
         return {
-            int(row): Found(made[i : i + 1], int(self.n_calls[i]), self.parts[i])
+            int(row): Found(made[i : i + 1], int(self.n_calls[i]), self.parts[i], reason=reached(eps))
             for i, row in enumerate(self.rows)
         }
 
@@ -130,7 +130,7 @@ class ByAsking(ABC):
         if self.eps is not None:
             check_positive("eps", self.eps)
         if self.confidence is not None:
-            check_number("confidence", self.confidence)
+            check_probability("confidence", self.confidence)
         if self.parts is not None:
             check_whole("parts", self.parts)
 
@@ -149,7 +149,7 @@ class ByAsking(ABC):
                 climb = Climb(aim, rows[first : first + size], seed)
                 for eps in bounds:
                     self._widen(climb, eps, max(self.n_steps // len(bounds), 1))
-                found |= climb.found()
+                found |= climb.found(max(bounds))
         return aim.causes([found[i] for i in range(len(aim))], type(self).__name__, self.confidence)
 
     def _widen(self, climb: Climb, eps: float, n_steps: int) -> None:
