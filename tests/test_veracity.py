@@ -327,6 +327,15 @@ def test_windows_are_those_of_the_instance() -> None:
     assert own.representation.names == represent(series).names
 
 
+def test_series_of_several_lengths() -> None:
+    X = [np.random.default_rng(i).normal(size=20 + 5 * (i % 2)) for i in range(8)]
+    found = vd.veracity(
+        lambda Z: [1 / (1 + np.exp(-4 * np.mean(z[:5]))) for z in Z],
+        vd.Windows(4), X, methods=vd.Occlusion(), causes=[vd.SwappedParts(), vd.Square(eps=2.0)],
+    )  # fmt: skip
+    assert found.score("hit@1 (SwappedParts)", "Occlusion").mean == 1
+
+
 # ---- what goes wrong
 
 
@@ -468,6 +477,12 @@ def test_the_check_needs_a_decision() -> None:
         vd.debug(lambda Z: 9 * linear(Z), PARTS, X12, check="veracity", method=vd.Occlusion())
     with pytest.raises(vd.NotApplicable, match="could be caused in 0 of"):
         vd.debug(lambda Z: 0 * linear(Z), PARTS, X12, check="veracity", method=vd.Occlusion())
+
+
+def test_the_check_does_not_apply_to_parts_that_lie_over_each_other() -> None:
+    bands = vd.Windows(cut=vd.Bands())
+    with pytest.raises(vd.NotApplicable, match=r"can be changed alone: .*vd\.Slices"):
+        vd.debug(lambda Z: 1 / (1 + np.exp(-Z[:, 0])), bands, X12.reshape(30, -1), check="veracity")
 
 
 X12 = np.random.default_rng(3).normal(size=(30, *SHAPE))

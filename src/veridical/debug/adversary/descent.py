@@ -213,7 +213,7 @@ class Best:
 
 def reached(eps: float) -> str:
     """How far a search that failed could go."""
-    return f"within eps={eps:.3g} nothing was found"
+    return f"searched within eps={eps:.3g}"
 
 
 def shuffled(k: int | None, d: int, rng: np.random.Generator) -> Ints:

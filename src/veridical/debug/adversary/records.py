@@ -249,7 +249,8 @@ def _check_probable(decision: Decision, outputs: Floats) -> None:
     if outputs.shape[1] == 1 and decision.threshold is None and not -ROUND <= low <= high <= 1 + ROUND:
         raise InputError(
             f"the model's output goes from {low:.3g} to {high:.3g}, which is no probability, so that a threshold "
-            'of 0.5 may not be meant: give threshold=…, 0 for a logit, or answers="sigmoid" to the vd.Network'
+            "of 0.5 may not be meant: give vd.veracity a threshold=…, 0 for a logit, or vd.Network(…, "
+            'answers="sigmoid")'
         )
 
 

@@ -37,7 +37,7 @@ def examined(plan: Examination, found: Sequence[Outcome]) -> Report:
     done = {name: some for name, some in by_cause.items() if any(each.case is not None for each in some)}
     if not done:
         raise NotApplicable(
-            f"no wrong decision could be caused ({_decided(plan)}): {'; '.join(_failures(by_cause))}. {ADVICE}"
+            f"no wrong decision could be caused: {'; '.join([*_alike(plan), *_failures(by_cause)])}. {ADVICE}"
         )
     if not any(each.explained for each in found):
         raise InputError(f"no method explains these instances: {_mute(plan, found)}")
@@ -180,14 +180,15 @@ def _examples(plan: Examination, done: Mapping[str, Sequence[Outcome]]) -> Itera
         assert case is not None
         ends = np.zeros((2, case.d), bool)
         ends[1] = True
-        before, after = case.support(ends)
+        wanted = np.full(2, each.made.wanted)
+        before, after = plan.aim.decision.support(case.outputs_of(ends), wanted)
         order = np.argsort(-case.sizes, kind="stable")
         chosen = order[case.guilty[order]] if case.guilty is not None else order
         labels = labels_of(plan.aim.model, plan.aim.outputs.shape[1])
-        label, wanted = (_plain(labels[at]) for at in (each.made.label, each.made.wanted))
+        label, wrong = (_plain(labels[at]) for at in (each.made.label, each.made.wanted))
         shown = list(each.explained)[:METHODS_SHOWN]
         yield Example(
-            name, each.row, label, wanted, float(before), float(after),
+            name, each.row, label, wrong, float(before), float(after),
             tuple(case.representation.names[j] for j in chosen[:NAMED]), tuple(shown),
             tuple(each.explained[m] for m in shown), getattr(case.clean(), "view", None), each.made.sounds,
         )  # fmt: skip
@@ -243,16 +244,16 @@ def _failures(by_cause: Mapping[str, Sequence[Outcome]]) -> list[str]:
     return notes
 
 
-def _decided(plan: Examination) -> str:
-    """How the instances are decided, and from which outputs, where that is always the same."""
+def _alike(plan: Examination) -> list[str]:
+    """That all instances are decided alike, if they are, and from which outputs."""
     aim, n = plan.aim, len(plan.aim)
+    if len(set(aim.labels.tolist())) > 1 or n == 1:
+        return []
     labels = labels_of(aim.model, aim.outputs.shape[1])
-    if len(set(aim.labels.tolist())) > 1:
-        return f"of {n} instances, which are decided as {len(set(aim.labels.tolist()))} labels"
     own = aim.outputs[:, -1 if len(labels) == 2 else aim.labels[0]]
     rule = "" if aim.decision.threshold is None else f", by the threshold {aim.decision.threshold:g}"
-    every = f"all {n} instances are decided" if n > 1 else "the only instance is decided"
-    return f"{every} as {labels[aim.labels[0]]}{rule}; outputs go from {own.min():.3g} to {own.max():.3g}"
+    said = f"all {n} instances are decided as {labels[aim.labels[0]]}{rule}"
+    return [f"{said}, from outputs of {own.min():.3g} to {own.max():.3g}"]
 
 
 def _mute(plan: Examination, found: Sequence[Outcome]) -> str:
