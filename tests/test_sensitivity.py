@@ -64,6 +64,18 @@ def test_only_the_part_that_the_model_looks_at_counts() -> None:
     assert vd.Sensitivity.purpose == "change"
 
 
+@pytest.mark.parametrize("n_draws", [2, 4])
+def test_what_moves_the_output_is_told_from_zero_in_many_parts(n_draws: int) -> None:
+    """However few the draws: a part that moves the output at all has a size."""
+    x, slopes = RNG.normal(size=(32, 32)), np.pad(RNG.normal(size=(4, 12)), [(0, 28), (0, 20)])
+    why = vd.explain(
+        lambda X: np.tensordot(X, slopes, 2), vd.Grid(8, 8), x, method=vd.Sensitivity(n_draws=n_draws)
+    )
+    assert "zero" not in str(why.verdict)
+    assert (why.intervals[why.weights > 0, 0] > 0).all()
+    assert (why.intervals[why.weights == 0] == 0).all()
+
+
 def test_one_value_a_part_is_exact() -> None:
     slopes = np.array([1.0, -2.0, 0.5])
     why = vd.explain(
