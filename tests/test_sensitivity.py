@@ -187,6 +187,17 @@ def test_sparse_values_move_and_zeros_stay() -> None:
     np.testing.assert_allclose(step.back(alone(2)).toarray(), [[0, 1, 0, -2], [0, 2, 0, -3]])
 
 
+def test_sparse_whole_numbers_move_by_whole_steps_and_truths_flip() -> None:
+    X = csr_matrix([[0, 2, 0, 3], [1, 0, 0, 0]], dtype=np.uint8)
+    step = vd.Rows(X)(X[0]).step(0.1, SEED)
+    np.testing.assert_array_equal(step.ahead(alone(2)).toarray(), [[0, 3, 0, 3], [0, 2, 0, 4]])
+    np.testing.assert_array_equal(step.back(alone(2)).toarray(), [[0, 1, 0, 3], [0, 2, 0, 2]])
+    assert "moves by 1," in step.says
+    truths = vd.Rows(X.astype(bool))(X.astype(bool)[0]).step(0.1, SEED)
+    np.testing.assert_array_equal(truths.ahead(alone(2)).toarray(), [[0, 0, 0, 1], [0, 1, 0, 0]])
+    assert not truths.both.any()
+
+
 def test_tensors_move_on_their_device() -> None:
     torch = pytest.importorskip("torch")
     x = torch.as_tensor(PLANE, dtype=torch.float32)
