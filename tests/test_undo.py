@@ -444,6 +444,18 @@ def test_a_purpose_chooses_the_method_and_the_explanation_says_so(purpose: str, 
         assert vd.load(tmp_path / f"why.{suffix}").purpose == purpose
 
 
+def test_recipes_hold_fills_with_their_settings(tmp_path: Path) -> None:
+    picture = RNG.random((8, 8, 3))
+    method = vd.Undo((vd.Constant((0.1, 0.2, 0.3)), vd.Blur(2.0), vd.LowRank(3)))
+    model, parts = lambda X: (X**2).sum(axis=(1, 2, 3)), vd.Grid(2, 2)
+    why = vd.explain(model, parts, picture, method=method)
+    why.save(tmp_path / "why.json")
+    again = vd.rerun(model, parts, picture, vd.load(tmp_path / "why.json").recipe)
+    np.testing.assert_array_equal(again.weights, why.weights)
+    own = vd.explain(model, parts, picture, method=vd.Undo((picture[::-1],)))
+    check(lambda: vd.rerun(model, parts, picture, own.recipe), vd.InputError, "ndarray", "[8, 8, 3]")
+
+
 def test_a_figure_says_what_was_asked() -> None:
     pytest.importorskip("matplotlib").use("agg")
     ax = vd.explain(linear(LOUD), vd.Tiles(), LOUD, purpose="change").plot()
