@@ -337,6 +337,7 @@ def test_what_is_as_wanted_already_is_left_alone_and_reported() -> None:
         (lambda: vd.Pgd(norm=1), ("norm", "inf", "2")),
         (lambda: vd.Pgd(confidence="high"), ("confidence", "'high'")),
         (lambda: vd.Pgd(bounds=(1.0, 0.0)), ("bounds", "(1.0, 0.0)")),
+        (lambda: vd.Pgd(bounds=3), ("bounds", "not 3")),
         (lambda: vd.Pgd(domain="wave"), ("domain", "vd.Waveform()", "'wave'")),
         (lambda: vd.Pgd(domain=vd.Waveform(), parts=1), ("parts", "domain")),
         (lambda: vd.CarliniWagner(adam="yes"), ("adam", "'yes'")),

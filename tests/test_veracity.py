@@ -19,6 +19,7 @@ from veridical.debug.ranking import auroc, placements
 from veridical.debug.veracity.case import Case
 from veridical.debug.veracity.orders import Typical, greedy, ranked, unasked
 from veridical.debug.veracity.trials import correlation, firsts
+from veridical.evaluate.report import named
 from veridical.masks import generator
 from veridical.records import Floats, Seed
 
@@ -399,6 +400,19 @@ def test_the_name_of_an_only_output_is_that_of_label_1() -> None:
     assert found.n_instances == 12
     assert (found.examples[0].label, found.examples[0].wanted) == ("not cat", "cat")
     assert found.score("flip@1 (Push)", "Occlusion").n == (y == "not cat").sum()
+
+
+def test_records_of_several_fields_are_not_changed() -> None:
+    prices = pd.DataFrame({"price": [1.0, 2.0, 3.0, 4.0]})
+    records = prices.assign(text=["a good one", "a bad one", "bad", "good"])
+    fields = vd.Fields({"text": vd.Words(), "price": vd.Rows(prices)})
+    with pytest.raises(vd.NotApplicable, match="one field"):
+        vd.veracity(lambda Z: Z["price"] / 5, fields, records, methods=vd.Occlusion())
+
+
+def test_names_of_causes_have_what_differs_and_no_defaults() -> None:
+    many = [vd.Pgd(domain=vd.Waveform()), vd.Pgd(), vd.Pgd(domain=vd.Waveform(vd.Mel(hop=100)))]
+    assert list(named(many)) == ["Pgd(domain=Waveform())", "Pgd", "Pgd(domain=Waveform(front=Mel(hop=100)))"]
 
 
 def test_nothing_is_said_of_a_few_causes() -> None:

@@ -258,6 +258,15 @@ def veracity(
     that fit the instances and the model. ``threshold`` is where a single output, or the second of two, makes the
     decision. ``wanted`` is the label that each decision is turned into; by default the other one, or the class
     that comes next. With ``y``, instances that the model decides wrongly by itself are left out.
+
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> def predict(pictures):
+    ...     return 1 / (1 + np.exp(-pictures[:, 2:4, 2:4].sum(axis=(1, 2))))
+    >>> X = np.random.default_rng(0).normal(size=(12, 8, 8))
+    >>> report = vd.veracity(predict, vd.Grid(4, 4), X, methods=vd.Undo(), causes=vd.SwappedParts())
+    >>> report.findings
+    ('Undo: the heaviest part is guilty in 100 % of SwappedParts (random parts: 25 %).',)
     """
     found = {name: _method(method) for name, method in named(methods).items()}
     asked = (checked_model(predict, classes), checked_representer(represent), X)

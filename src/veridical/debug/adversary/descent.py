@@ -270,7 +270,7 @@ def check_settings(kind: Any) -> None:
                 "parts are of what the model takes, and a change in another domain spreads over them: leave parts "
                 "or domain out"
             )
-    if kind.bounds is not None and not (len(kind.bounds) == 2 and kind.bounds[0] < kind.bounds[1]):
+    if kind.bounds is not None and not (np.shape(kind.bounds) == (2,) and kind.bounds[0] < kind.bounds[1]):
         raise InputError(f"bounds are the least and the largest value, not {kind.bounds!r}")
     if kind.domain is not None and not hasattr(kind.domain, "ground"):
         raise InputError(f"domain is vd.Waveform() or vd.Spectrum(), or None for the inputs, not {kind.domain!r}")

@@ -75,6 +75,11 @@ def defaults(model: Model, representation: Any) -> Sequence[str]:
     view = getattr(representation, "view", None)
     if view is None and hasattr(representation, "row"):
         return TABLES
+    if view is not None and view.kind == "fields":
+        raise NotApplicable(
+            "records of several fields have no kind of cause that changes them: give the model, the representer "
+            "and the instances of one field"
+        )
     if view is not None and view.kind == "text":
         return TEXTS
     return ("pgd" if isinstance(model.predict, Network) else "square", *ARRAYS)

@@ -240,7 +240,7 @@ def _failures(by_cause: Mapping[str, Sequence[Outcome]]) -> list[str]:
         if found:
             sure = float(np.median([each.made.confidence for each in found]))
             said += f", with {sure:.3g} for the wrong label (median)"
-        notes.append(said + (f"; why not in another: {why}" if why else ""))
+        notes.append(said + (f"; why one failed: {why}" if why else ""))
     return notes
 
 
