@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from veridical.debug.adversary.contents import within
-from veridical.debug.adversary.descent import SPREAD, TRIES, enough, places_of, reached, shuffled, turn
+from veridical.debug.adversary.descent import SPREAD, TRIES, WIDER, enough, places_of, reached, shuffled, turn
 from veridical.debug.adversary.domains import by_shape
 from veridical.debug.adversary.records import Aim, Cause, Found
 from veridical.errors import InputError, check_positive, check_probability, check_whole
@@ -21,7 +21,6 @@ from veridical.represent.regions import Array, is_tensor, numbers_of
 AT_ONCE = 2**24  # numbers that are changed at once, at most
 TINY = 1e-9  # added to probabilities before their logarithm
 FEW = 4  # places of an axis up to which it holds channels, whose signs are drawn apart
-WIDER = (1, 2, 4)  # times the usual bound that is tried, where the caller gives none
 LARGE, SMALL = 0.05, 0.002  # share of an instance that a square has, at the first step and at the last
 PAIRS = 8  # of opposite directions, that a slope is estimated by
 MEMORY = 0.8  # of the slope of the steps before
