@@ -290,6 +290,12 @@ def test_columns_of_tables() -> None:
     assert found.examples[0].parts
 
 
+def test_one_column_or_three_are_edited_by_default() -> None:
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=list("abcd"))
+    found = vd.veracity(lambda Z: Z.gt(0).mean(axis=1), vd.Rows(table), table[:12], methods=vd.Occlusion())
+    assert {curve.cause for curve in found.curves} == {"EditedColumns", "EditedColumns(k=3)"}
+
+
 def test_words_of_texts() -> None:
     rng = np.random.default_rng(0)
     words = {0: ["dull", "poor", "grim"], 1: ["great", "warm", "superb"]}

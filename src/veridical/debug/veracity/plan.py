@@ -12,6 +12,7 @@ from veridical.attribute.ask import Model, n_rows
 from veridical.attribute.network import Network
 from veridical.debug.adversary import CAUSES
 from veridical.debug.adversary.records import FEW, Aim, Decision, Kind, aimed, labels_of
+from veridical.debug.adversary.swaps import EditedColumns
 from veridical.debug.records import rows_at
 from veridical.debug.veracity.orders import NULLS, REFERENCES, RESIDUAL, Typical
 from veridical.debug.veracity.trials import Examination
@@ -22,6 +23,8 @@ from veridical.records import Bools, Method, Refillable, Representer, Seed
 EXAMPLE = "vd.NoisyParts()"
 TEXTS, TABLES = ("swapped_words",), ("edited_columns",)
 ARRAYS = ("noisy_parts", "drawn_shape", "swapped_parts")
+TURNED = 0.5  # forests are seldom surer of what one column turns, or three
+USUAL = {"edited_columns": (EditedColumns(confidence=TURNED), EditedColumns(k=3, confidence=TURNED))}
 
 
 def examination(
@@ -58,7 +61,8 @@ def examination(
 def causes_of(causes: Any, model: Model, representation: Any) -> dict[str, Kind]:
     """Kinds of causes by name; by default those that fit the instances and the model."""
     if causes is None:
-        causes = [CAUSES[name]() for name in defaults(model, representation)]
+        names = defaults(model, representation)
+        causes = [kind for name in names for kind in USUAL.get(name, (CAUSES[name](),))]
     found = named(causes, "cause", EXAMPLE)
     for kind in found.values():
         if isinstance(kind, tuple(METHODS.values())):
