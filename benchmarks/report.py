@@ -25,6 +25,7 @@ ORDER = (
     "shapley",
     "audit",
     "maps",
+    "tiles",
 )
 FAMILIES = ("", "-text", "-images", "-networks", "-cuda")
 
@@ -33,7 +34,9 @@ def section(record: Mapping[str, Any]) -> str:
     """One benchmark: how it was run, its targets, its table."""
     made = record["environment"]
     name = record["benchmark"]
-    peer = {"shapley": "shap", "audit": "torch", "maps": "torch", "maps-cuda": "torch"}.get(name, "lime")
+    peer = {"shapley": "shap", "audit": "torch", "tiles": "torch", "maps": "torch", "maps-cuda": "torch"}.get(
+        name, "lime"
+    )
     others = {"networks": ("captum", "torch"), "maps": ("captum",)}
     shown = ("veridical", peer, *(p for kind, added in others.items() if kind in name for p in added))
     packages = ", ".join(f"{p} {made[p]}" for p in (*shown, "numpy", "scikit-learn"))

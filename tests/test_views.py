@@ -592,7 +592,7 @@ def test_a_spectrogram_is_heard_through_its_front_end() -> None:
     page = html.fragment(why)
     players = Reader(page).all("audio")
     assert [p["aria-label"] for p in players][:2] == [
-        "The recording (made of its spectrogram)", "Only what raises the output",
+        "The spectrogram as sound", "Only what raises the output",
     ]  # fmt: skip
     assert page == html.fragment(why)
     (whole, rate), (raising, _) = (heard(p["src"]) for p in players[:2])

@@ -15,7 +15,7 @@ from veridical.attribute.ask import described, n_rows
 from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats
 
-AT_ONCE = 2**20  # numbers of input that the module is asked about at once, about
+AT_ONCE = 2**16  # numbers of input that the module is asked about at once, about: layers of more leave the cache
 ON_GPU = 2**24
 CUDNN = Lock()
 COMPILED = "_orig_mod"  # where torch.compile keeps the module

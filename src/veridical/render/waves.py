@@ -81,8 +81,8 @@ def players(data: Any, marks: Marks) -> Markup:
     data = sound.audible(data)
     if data.get("samples") is None or not data.get("rate") or not len(data["samples"]):
         return NONE
-    made = " (made of its spectrogram)" if data.get("front") is not None else ""
-    tracks = [("", f"The recording{made}", np.asarray(data["samples"]))]
+    whole = "The recording" if data.get("front") is None else "The spectrogram as sound"
+    tracks = [("", whole, np.asarray(data["samples"]))]
     if data.get("unit", ("s",))[0] == "s":  # else the bounds do not say what to keep
         tracks += _parted(data, marks)
     return heard(tracks, float(data["rate"]))

@@ -90,9 +90,7 @@ class SwappedParts(OfArrays):
         inputs = scene.aim.inputs
         same = [j for j in scene.decided if np.shape(inputs[j]) == np.shape(scene.x)]
         if not same:
-            raise NothingToTake(
-                f"no instance of the same shape is decided as {scene.sought}, to take parts from"
-            )
+            raise NothingToTake(f"no instance of the same shape is decided as {scene.sought}, to take parts from")
         return np.concatenate([numbers_of(inputs[j], "an instance") for j in rng.choice(same, AT_ONCE)])
 
 

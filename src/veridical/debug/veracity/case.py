@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from veridical.masks import child_of
 from veridical.records import Bools, Floats, Representation, Representer, Seed
 
 AT_ONCE = 1024  # inputs that are made at once
-MOST = 0.9  # of the change, squared, that the parts hold which are called guilty where an instance is cut anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +37,9 @@ class Case:
     def of(cls, cause: Cause, represent: Representer, asked: tuple[Model, Decision], seed: Seed) -> Case:
         """The parts of a cause; InputError where they do not fit it."""
         model, decision = asked
-        representation: Any = represent(cause.changed)
-        sizes, guilty, pinned = norms(representation, cause), cause.parts, represent
-        if callable(getattr(represent, "segment", None)):  # it may cut each copy in another way
-            pinned = replace(cast(Any, represent), segment=representation.places.labels)
-            guilty = None if guilty is None else _holding(sizes)
+        pinned = _pinned(represent, cause.x)
+        representation = pinned(cause.changed)
+        sizes, guilty = norms(representation, cause), cause.parts
         if guilty is not None and len(guilty) != len(sizes):
             raise InputError(f"the changed copy is cut into {len(sizes)} parts, the instance into {len(guilty)}")
         made = cls(cause, pinned, representation, model, decision, seed, sizes, guilty)
@@ -120,10 +117,12 @@ class Case:
             raise InputError(f"the change does not lie in the parts: {what}")
 
 
-def _holding(sizes: Floats) -> Bools:
-    """The fewest parts that hold most of the change."""
-    order, energy = np.argsort(-sizes, kind="stable"), np.square(sizes)
-    before = np.cumsum(energy[order]) - energy[order]
-    found = np.zeros(len(sizes), bool)
-    found[order[before < MOST * energy.sum()]] = True
-    return found
+def _pinned(represent: Any, x: Any) -> Any:
+    """A representer that cuts other instances as it cuts this one, where its cut depends on what it sees."""
+    if callable(getattr(represent, "segment", None)):
+        return replace(represent, segment=represent(x).places.labels)
+    if callable(getattr(represent, "cut", None)):
+        labels = np.moveaxis(represent(x).places.labels, represent.time_axis if np.ndim(x) > 1 else 0, 0)
+        window = labels.reshape(len(labels), -1)[:, 0]
+        return replace(represent, cut=np.flatnonzero(np.diff(window, prepend=-1)).tolist())
+    return represent

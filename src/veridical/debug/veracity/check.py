@@ -27,6 +27,7 @@ from veridical.records import Bools, Explanation, Floats, Ints, Measured, Method
 FEWEST = 8  # causes, below which nothing can be said
 CANDIDATES = 3  # instances that a cause is looked for in, for each that is explained
 FAR, SURE = 0.5, 0.9  # of a small change: standard deviations of the instances, and the wrong label's output
+TURNED = 0.5  # of other content: the wrong label's output
 SPREAD = 50  # instances whose standard deviation it is
 SHOWN = 3  # explanations that are evidence
 WORST = 10  # rows of the data that are named
@@ -84,7 +85,7 @@ def veracity(method: Method, subject: Subject, rng: Rng) -> Verdict:
     if some[0].case.guilty is None:
         return _small(some, rivals, notes, generator(seed, SHUFFLE))
     values = np.array([each.higher(each.wrong.weights, each.right.weights) for each in some])
-    mean, low, high = interval(values)
+    mean, low, high = clipped(values)
     first = np.array([each.first(each.order) for each in some])
     got = {
         row: float(np.mean([n.first(o) for n, o in zip(some, each, strict=True)])) for row, each in rivals.items()
@@ -118,14 +119,15 @@ def _small(
         Measured(f"{row} order, no model", *clipped(each), len(some)) for row, each in others.items()
     ))  # fmt: skip
     return Verdict(
-        not level, mean, max(got.values()), _shown(mean, got, not level), interval=(low, high), nulls=nulls, measures=lines,
+        not level, mean, max(got.values()), _shown(mean, got, not level), interval=(low, high), nulls=nulls,
+        measures=lines,
         evidence=_evidence(some, values), notes=notes,
     )  # fmt: skip
 
 
 def clipped(values: Floats) -> tuple[float, float, float]:
-    """The mean of shares and its interval, which no share can leave."""
-    mean, low, high = (float(each) for each in np.clip(interval(values), 0, 1))
+    """The mean of numbers from −1 to 1 and its interval, which goes no further."""
+    mean, low, high = (float(each) for each in np.clip(interval(values), -1, 1))
     return mean, low, high
 
 
@@ -142,12 +144,10 @@ def _named(method: Method, subject: Subject, seed: Seed) -> tuple[list[Named], t
     """Causes that were found in some instances, and the explanations of what came of them."""
     instances = subject.represent.each(subject.X)
     rows = np.sort(drawn(len(instances), seed)[: CANDIDATES * DEAR])
-    aim = aimed(subject.model, subject.represent, rows_at(subject.X, rows))
-    if aim.outputs.shape[1] == 1 and (aim.outputs.min() < 0 or aim.outputs.max() > 1):
-        raise NotApplicable(
-            "the model's only output is no probability, so it is not known what it decides: give one whose output "
-            "is, or call vd.veracity with a threshold"
-        )
+    try:
+        aim = aimed(subject.model, subject.represent, rows_at(subject.X, rows))
+    except InputError as wrong:
+        raise NotApplicable(f"it is not known what the model decides: {wrong}") from wrong
     kind = _kind(method, subject, instances.batch(0, 1)[0])
     found, why = list[Named](), ""
     for i, cause in enumerate(kind(aim, child_of(seed, MAKE))):
@@ -156,8 +156,8 @@ def _named(method: Method, subject: Subject, seed: Seed) -> tuple[list[Named], t
             continue
         try:
             case = Case.of(cause, subject.represent, (subject.model, aim.decision), child_of(seed, CASE, i))
-        except InputError as wrong:
-            why = why or str(wrong)
+        except InputError as unfit:
+            why = why or str(unfit)
             continue
         targets = [case.target, aim.decision.target(cause.label, aim.outputs.shape[1])]
         made = answered(method(subject.model, case.representation, targets, case.child(OWN)), 2)
@@ -175,13 +175,19 @@ def _kind(method: Method, subject: Subject, representation: Any) -> Any:
     """The kind of cause that a method is held against: other content, or a small change if it asks for that."""
     names = defaults(subject.model, representation)
     if names in (TEXTS, TABLES):
-        return CAUSES[names[0]]()
+        return _edit(names[0])
     small = getattr(method, "purpose", "content") == "change"
     if not small:
-        return CAUSES["swapped_parts"]()
+        return _edit("swapped_parts")
     spread = float(np.std(np.asarray(subject.represent.each(subject.X).inputs(0, SPREAD))))
     attack: Any = CAUSES[names[0]]
     return attack(eps=FAR * (spread or 1.0), confidence=SURE)
+
+
+def _edit(name: str) -> Any:
+    """Other content, as soon as it turns the decision."""
+    edit: Any = CAUSES[name]
+    return edit(confidence=TURNED)
 
 
 def _rivals(some: Sequence[Named], typical: Typical) -> dict[str, list[Ints]]:

@@ -11,7 +11,7 @@ from veridical.debug.veracity.orders import NORM, RANDOM
 from veridical.debug.veracity.questions import named
 from veridical.evaluate.records import Report, listed
 
-FEWEST = 5  # decisions that the largest changes flip, below which a ratio to them says nothing
+FEWEST = 5  # decisions or explanations of a kind, below which nothing is said of them
 USEFUL = 0.8  # AUROC from which on a signal tells right from wrong
 CLEAN = 0.9  # rank correlation from which on an explanation ignores the change
 
@@ -41,8 +41,8 @@ def _share(value: float) -> str:
 
 def _found(report: Report, method: str, causes: Sequence[str]) -> str:
     """How often the heaviest part is the guilty one, by kind of cause."""
-    hits = {cause: _mean(report, "hit@1", cause, method) for cause in causes}
-    known = {cause: hit for cause, hit in hits.items() if np.isfinite(hit)}
+    hits = {cause: report.score(named("hit@1", cause), method) for cause in causes}
+    known = {cause: hit.mean for cause, hit in hits.items() if hit.n >= FEWEST}
     if not known:
         return ""
     chance = float(np.nanmean([_mean(report, "hit@1", cause, RANDOM) for cause in known]))
@@ -64,20 +64,33 @@ def _flipped(report: Report, method: str, causes: Sequence[str]) -> str:
         for c, (own, norm) in means.items()
         if np.isfinite(own)
     ]
-    said = [f"of the decisions that the three largest changes flip, its three heaviest parts flip {listed(three)}"]
-    more = [f"over all numbers of parts its heaviest flip {listed(every)}"]
-    return "; ".join([*(said if three else []), *(more if every else [])])
+    said = []
+    if three:
+        said.append(
+            f"of the decisions that the three largest changes flip, its heaviest three flip {listed(three)}"
+        )
+    if every:
+        said.append(f"over all numbers of parts its heaviest flip {listed(every)}")
+    return "; ".join(said)
 
 
 def _told(report: Report, method: str, causes: Sequence[str]) -> str:
-    """Whether fidelity tells right explanations from wrong ones."""
-    areas = [_mean(report, "fidelity AUROC", cause, method) for cause in causes]
-    known = [each for each in areas if np.isfinite(each)]
-    if not known:
-        return ""
-    mean = float(np.mean(known))
-    verb = "tells" if mean >= USEFUL else "does not tell"
-    return f"its fidelity {verb} right from wrong (AUROC {mean:.2f})"
+    """Whether fidelity, and believability, tell right explanations from wrong ones."""
+    said = []
+    for signal in ("fidelity", "believability"):
+        areas = [_mean(report, f"{signal} AUROC", c, method) for c in causes if _both(report, c, method)]
+        known = [each for each in areas if np.isfinite(each)]
+        if known:
+            mean = float(np.mean(known))
+            verb = "tells" if mean >= USEFUL else "does not tell"
+            said.append(f"its {signal} {verb} right from wrong (AUROC {mean:.2f})")
+    return "; ".join(said)
+
+
+def _both(report: Report, cause: str, method: str) -> bool:
+    """Whether enough explanations are right, and enough wrong, to tell them apart."""
+    hits = report.score(named("hit@1", cause), method).values
+    return bool(min((hits == 1).sum(), (hits == 0).sum()) >= FEWEST)
 
 
 def _ignores(report: Report, method: str, causes: Sequence[str]) -> str:

@@ -58,7 +58,7 @@ def causes_of(causes: Any, model: Model, representation: Any) -> dict[str, Kind]
     """Kinds of causes by name; by default those that fit the instances and the model."""
     if causes is None:
         causes = [CAUSES[name]() for name in defaults(model, representation)]
-    found = named(causes, "kind of cause", EXAMPLE)
+    found = named(causes, "cause", EXAMPLE)
     for name, kind in found.items():
         if isinstance(kind, type) or not callable(kind):
             raise InputError(f"causes wants settings, such as {EXAMPLE}; {name} is {kind!r}")

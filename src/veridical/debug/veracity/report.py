@@ -212,7 +212,8 @@ def _notes(plan: Examination, by_cause: Mapping[str, Sequence[Outcome]]) -> tupl
     if n < needed:
         notes.append(f"{n} instances are too few to tell rows apart: at least {needed} are needed.")
     if plan.left_out:
-        notes.append(f"{plan.left_out} instances that the model decides wrongly by itself were left out.")
+        some = "1 instance" if plan.left_out == 1 else f"{plan.left_out} instances"
+        notes.append(f"Left out: {some} that the model decides wrongly by itself.")
     return tuple(notes)
 
 

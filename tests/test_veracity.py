@@ -1,0 +1,424 @@
+"""Known causes: the tests on models whose right answers can be worked out, and all that can go wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import veridical as vd
+from veridical.debug.adversary.records import Aim, Cause, Found
+from veridical.debug.ranking import auroc, placements
+from veridical.debug.veracity.case import Case
+from veridical.debug.veracity.orders import Typical, greedy, ranked, unasked
+from veridical.debug.veracity.trials import correlation, firsts
+from veridical.masks import generator
+from veridical.records import Floats, Seed
+
+SHAPE = (4, 8)
+PARTS = vd.Grid(2, 4, fill=vd.WholeMean())  # eight parts of 2 × 2 pixels
+U = np.random.default_rng(1).normal(size=SHAPE)
+X = np.random.default_rng(0).normal(size=(12, *SHAPE))
+QUICK = vd.Lime(n_samples=64)
+
+
+def linear(pictures: Any) -> Floats:
+    """A probability whose logit is linear."""
+    return 1 / (1 + np.exp(-(np.asarray(pictures) * U).sum(axis=(1, 2))))
+
+
+def one_part(pictures: Any) -> Floats:
+    """A probability that only the third part counts for."""
+    return 1 / (1 + np.exp(-(np.asarray(pictures) * U)[:, :2, 4:6].sum(axis=(1, 2))))
+
+
+@dataclass(frozen=True)
+class Push:
+    """The best small change of a linear model: every value goes the same way as its slope."""
+
+    eps: float = 1.0
+    purpose: ClassVar[str] = "change"
+
+    def __call__(self, aim: Aim, seed: Seed) -> tuple[Cause, ...]:
+        signs = [1 if wanted else -1 for wanted in aim.wanted]
+        found = [Found(x + sign * self.eps * np.sign(U), 1) for x, sign in zip(aim.inputs, signs, strict=True)]
+        return aim.causes(found, "Push", None)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One part, the third unless it is drawn, gets a value that is far away."""
+
+    value: float = 3.0
+    part: int | None = 2
+    purpose: ClassVar[str] = "content"
+
+    def __call__(self, aim: Aim, seed: Seed) -> tuple[Cause, ...]:
+        found = []
+        for i, x in enumerate(aim.inputs):
+            part = int(generator(seed, i).integers(8)) if self.part is None else self.part
+            parts = np.arange(8) == part
+            where = PARTS(x[0]).paint(parts.astype(float)) > 0
+            sign = 1 if aim.wanted[i] else -1
+            found.append(Found(np.where(where, sign * self.value * np.sign(U), x), 1, parts))
+        return aim.causes(found, "Spot", None)
+
+
+@dataclass(frozen=True)
+class Edges:
+    """A method that asks no model: it names what stands out."""
+
+    def __call__(self, model: Any, representation: Any, targets: Any, seed: Seed) -> tuple[vd.Explanation, ...]:
+        x = np.asarray(representation.keeping(np.ones((1, 8), bool), seed)[0:1])[0]
+        made = vd.RandomParts()(model, representation, targets, seed)
+        return tuple(replace(each, weights=np.sqrt(representation.gather(x**2))) for each in made)
+
+
+@dataclass(frozen=True)
+class Negated:
+    """A method that confuses what speaks for a label with what speaks against it."""
+
+    def __call__(self, model: Any, representation: Any, targets: Any, seed: Seed) -> tuple[vd.Explanation, ...]:
+        made = vd.Occlusion()(model, representation, targets, seed)
+        return tuple(replace(each, weights=-each.weights) for each in made)
+
+
+@dataclass(frozen=True)
+class Moody:
+    """A method that fails on every other instance."""
+
+    def __call__(self, model: Any, representation: Any, targets: Any, seed: Seed) -> tuple[vd.Explanation, ...]:
+        if seed.spawn_key[2] % 2:
+            raise RuntimeError("not today")
+        return vd.Occlusion()(model, representation, targets, seed)
+
+
+@cache
+def report() -> vd.Report:
+    methods = {"Lime": QUICK, "Occlusion": vd.Occlusion(), "Negated": Negated()}
+    return vd.veracity(linear, PARTS, X, methods=methods, causes=[Push(), Spot(part=None)])
+
+
+def case_of(predict: Any, cause: Any, i: int = 0, threshold: float | None = None) -> Case:
+    from veridical.debug.adversary.records import Decision, aimed
+
+    aim = aimed(predict, PARTS, X, decision=Decision(threshold))
+    made = cause(aim, np.random.SeedSequence(0))[i]
+    assert made.success
+    return Case.of(made, PARTS, (aim.model, aim.decision), np.random.SeedSequence(1))
+
+
+# ---- the tests themselves
+
+
+def test_no_change_flips_nothing_and_all_of_it_everything() -> None:
+    for curve in report().curves:
+        known = curve.flips[np.isfinite(curve.flips[:, 0])]
+        assert len(known)
+        assert not known[:, 0].any()
+        assert known[:, -1].all()
+        np.testing.assert_allclose(curve.rate, known.mean(axis=0))
+
+
+def test_a_change_that_does_not_lie_in_the_parts_is_refused() -> None:
+    case = case_of(linear, Push())
+    wrong = replace(case.cause, changed=case.cause.x)
+    with pytest.raises(vd.InputError, match="with all parts changed"):
+        Case.of(wrong, PARTS, (case.model, case.decision), case.seed)
+    with pytest.raises(vd.InputError, match="without any change"):
+        Case.of(replace(case.cause, x=case.cause.changed), PARTS, (case.model, case.decision), case.seed)
+
+
+def test_the_best_order_of_a_linear_model_is_that_of_its_effects() -> None:
+    """E.6: with a change of one size everywhere, parts count by the sum of their slopes, and norm says nothing."""
+    case = case_of(linear, Push())
+    np.testing.assert_allclose(case.sizes, 2.0)  # √4 pixels
+    effects = PARTS(case.cause.changed).gather(np.abs(U))
+    assert greedy(case).tolist() == np.argsort(-effects).tolist()
+    oracle = case.flips(firsts(greedy(case)))
+    for seed in range(5):
+        other = np.random.default_rng(seed).permutation(8)
+        assert not (case.flips(firsts(other)) & ~oracle).any()
+
+
+def test_the_guilty_part_of_a_model_that_reads_one_part_is_always_found() -> None:
+    methods = {"Lime": QUICK, "Occlusion": vd.Occlusion(), "Undo": vd.Undo()}
+    found = vd.veracity(one_part, PARTS, X, methods=methods, causes={"spot": Spot()})
+    for method in (*methods, "norm", "greedy"):
+        assert found.score("hit@1 (spot)", method).mean == 1
+        assert found.score("overlap (spot)", method).mean == 1
+        assert found.score("necessity@1 (spot)", method).mean == 1
+    assert found.score("hit@1 (spot)", "random").mean < 0.5
+
+
+def test_rows_that_know_the_change_are_right_by_construction() -> None:
+    r = report()
+    for k in (3, 5):
+        values = r.score(f"overlap@{k} (Push)", "norm").values
+        assert (values[np.isfinite(values)] == 1).all()
+        assert r.score(f"ratio@{k} (Push)", "norm").mean == 1
+    assert r.score("hit@1 (Spot)", "norm").mean == 1
+    for cause in ("Push", "Spot"):
+        greedy_one, own = r.curve(cause, "greedy").rate, r.curve(cause, "Negated").rate
+        assert (greedy_one[1:6] >= own[1:6]).all()
+
+
+def test_weights_are_read_for_the_label_that_is_wrong_now() -> None:
+    """With one output, what speaks for label 0 is its negative: both directions are found."""
+    r, up = report(), linear(X) < 0.5
+    hits = r.score("hit@1 (Spot)", "Occlusion").values
+    for direction in (up, ~up):
+        assert np.nanmean(hits[direction]) > 0.5
+    assert r.score("hit@1 (Spot)", "Negated").mean < 0.2
+
+
+def test_a_threshold_decides() -> None:
+    case = case_of(linear, Push(), threshold=0.51)
+    assert case.decision.threshold == 0.51
+    found = vd.veracity(linear, PARTS, X, methods=vd.Occlusion(), causes=Push(), threshold=0.51)
+    assert found.recipe["threshold"] == 0.51
+    with pytest.raises(vd.InputError, match="threshold"):
+        vd.veracity(lambda Z: np.ones((len(Z), 3)), PARTS, X, methods=vd.Occlusion(), causes=Push(), threshold=0.5)
+
+
+def test_positive_sets_are_held_against_as_many_by_norm() -> None:
+    r = report()
+    assert r.score("positive set (Push)", "Occlusion").mean > r.score("positive set (Push)", "Negated").mean
+    assert np.isnan(r.score("positive set (Push)", "norm").mean)
+
+
+def test_ties_are_broken_by_the_seed() -> None:
+    orders = {tuple(ranked(np.zeros(8), np.random.SeedSequence(s)).tolist()) for s in range(5)}
+    assert len(orders) == 5
+    assert ranked(np.array([1.0, 3.0, 2.0]), np.random.SeedSequence(0)).tolist() == [1, 2, 0]
+
+
+def test_firsts_grow_by_one_part_at_a_time() -> None:
+    masks = firsts(np.array([2, 0, 1]))
+    assert masks.tolist() == [[0, 0, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1]]
+
+
+def test_placements_average_to_the_area() -> None:
+    rng = np.random.default_rng(0)
+    scores, wrong = rng.integers(0, 5, 40).astype(float), rng.random(40) < 0.4
+    found = placements(scores, wrong)
+    for some in (found, found[wrong], found[~wrong]):
+        np.testing.assert_allclose(some.mean(), auroc(scores, wrong)[0])
+
+
+def test_the_area_of_a_signal_is_that_of_right_against_wrong() -> None:
+    r = report()
+    told, right = r.score("fidelity (Spot)", "Lime").values, r.score("hit@1 (Spot)", "Lime").values
+    both = np.isfinite(told) & np.isfinite(right)
+    area = r.score("fidelity AUROC (Spot)", "Lime")
+    np.testing.assert_allclose(area.mean, auroc(told[both], right[both] == 1)[0])
+
+
+def test_controls_tell_who_ignores_the_change_and_who_depends_on_the_seed() -> None:
+    found = vd.veracity(linear, PARTS, X[:4], methods=[vd.RandomParts(), vd.Occlusion()], causes=Spot(part=None))
+    assert found.score("clean control (Spot)", "RandomParts").mean == 1
+    assert found.score("clean control (Spot)", "Occlusion").mean < 1
+    assert found.score("seed control (Spot)", "Occlusion").mean == 1
+    assert abs(found.score("seed control (Spot)", "RandomParts").mean) < 0.7
+    assert "says nearly the same without the change" in found.findings[0]
+
+
+def test_explanations_of_other_parts_cannot_be_compared() -> None:
+    a = vd.explain(linear, PARTS, X[0], method=vd.Occlusion())
+    b = vd.explain(linear, vd.Grid(2, 2), X[0], method=vd.Occlusion())
+    assert np.isnan(correlation(a, b))
+    assert correlation(a, a) == pytest.approx(1)
+
+
+def test_the_same_seed_gives_the_same_report() -> None:
+    again = vd.veracity(linear, PARTS, X[:5], methods=QUICK, causes=[Push(), Spot(part=None)])
+    once = vd.veracity(linear, PARTS, X[:5], methods=QUICK, causes=[Push(), Spot(part=None)])
+    for a, b in zip(again.scores, once.scores, strict=True):
+        np.testing.assert_array_equal(a.values, b.values)
+    assert again.findings == once.findings
+
+
+def test_other_causes_do_not_change_what_one_gives() -> None:
+    alone = vd.veracity(linear, PARTS, X[:5], methods=vd.Occlusion(), causes=Push())
+    both = vd.veracity(linear, PARTS, X[:5], methods=vd.Occlusion(), causes=[Push(), Spot()])
+    np.testing.assert_array_equal(
+        alone.score("mean flip (Push)", "Occlusion").values, both.score("mean flip (Push)", "Occlusion").values
+    )
+
+
+# ---- rows that ask no model
+
+
+def test_contrast_and_residual_are_told_without_a_model() -> None:
+    case = case_of(one_part, Spot(9.0), i=int(np.flatnonzero(one_part(X) < 0.5)[0]))
+    found = unasked(case, Typical.of(X))
+    assert found["contrast"][0] == 2
+    assert set(found) == {"random", "contrast", "residual"}
+
+
+def test_a_value_far_from_the_usual_stands_out_in_a_table() -> None:
+    table = pd.DataFrame({"a": np.arange(9.0), "b": np.arange(9.0), "c": list("xxxxxxxxy")})
+    row = Typical.of(table).row
+    assert (row["a"], row["c"]) == (4.0, "x")
+
+
+def test_a_rare_word_stands_out_in_a_text() -> None:
+    counts = Typical.of(["a good film", "a bad film"]).counts
+    assert counts is not None
+    assert counts["film"] == 2 > counts["good"]
+
+
+# ---- tables, texts, and pictures that are cut by what they show
+
+
+def test_columns_of_tables() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
+    y = (table["a"] + 0.3 * table["b"] > 0).astype(int)
+    model = LogisticRegression().fit(table, y)
+    found = vd.veracity(model.predict_proba, vd.Rows(table), table.iloc[:8], methods=[vd.Occlusion()], y=y[:8])
+    assert found.nulls == ("random", "contrast")
+    assert found.score("hit@1 (EditedColumns)", "Occlusion").mean > 0.6
+    assert found.examples[0].parts
+
+
+def test_words_of_texts() -> None:
+    rng = np.random.default_rng(0)
+    words = {0: ["dull", "poor", "grim"], 1: ["great", "warm", "superb"]}
+    y = np.arange(40) % 2
+    texts = [" ".join([*rng.choice(["film", "plot", "scene", "actor"], 3), rng.choice(words[k])]) for k in y]
+    model = make_pipeline(CountVectorizer(), LogisticRegression(C=10)).fit(texts, y)
+    found = vd.veracity(model.predict_proba, vd.Words(), texts[:8], methods=[vd.Occlusion()])
+    assert found.score("hit@1 (SwappedWords)", "Occlusion").mean == 1
+    assert found.score("hit@1 (SwappedWords)", "random").mean < 1
+
+
+def test_regions_are_those_of_the_instance() -> None:
+    """A picture whose copy would be cut in another way is cut as it was."""
+
+    def halves(values: Floats) -> Any:
+        return (values[..., 0] > np.median(values[..., 0])).astype(int)
+
+    represent = vd.Superpixels(segment=halves)
+    case = case_of(linear, Push())
+    own = Case.of(case.cause, represent, (case.model, case.decision), case.seed)
+    np.testing.assert_array_equal(
+        own.representation.paint(np.arange(2.0)), represent(case.cause.x).paint(np.arange(2.0))
+    )
+
+
+def test_windows_are_those_of_the_instance() -> None:
+    series = np.concatenate([np.zeros(5), np.ones(5)])
+    represent = vd.Windows(2, cut=vd.ChangePoints())
+    cause = Cause(series, series[::-1] * 2 + np.linspace(0, 1, 10), 0, 1, 1.0, True)
+
+    def late(batch: Any) -> Floats:
+        return (np.asarray(batch)[:, 0] > 1).astype(float)
+
+    case = case_of(linear, Push())
+    own = Case.of(cause, represent, (replace(case.model, predict=late), case.decision), case.seed)
+    assert own.representation.names == represent(series).names
+
+
+# ---- what goes wrong
+
+
+def test_a_cause_that_fails_is_counted() -> None:
+    found = vd.veracity(linear, PARTS, X, methods=vd.Occlusion(), causes=[Spot(0.4, part=None), Push()])
+    n = found.score("hit@1 (Spot)", "Occlusion").n
+    assert 0 < n < 12
+    assert f"Spot: {n} of 12 causes were found" in found.notes[0]
+    assert "the model still says" in found.notes[0]
+    assert "no cause of this kind was found" in found.score("hit@1 (Spot)", "Occlusion").reason
+
+
+def test_a_constant_model_has_no_cause() -> None:
+    with pytest.raises(vd.NotApplicable, match="no wrong decision could be caused"):
+        vd.veracity(lambda Z: np.full(len(Z), 0.2), PARTS, X, methods=vd.Occlusion(), causes=[Push(), Spot()])
+
+
+def test_instances_that_are_at_the_wanted_label_already_are_told() -> None:
+    found = vd.veracity(linear, PARTS, X, methods=vd.Occlusion(), causes=Push(), wanted=1)
+    assert "already" in found.notes[0]
+    assert found.score("flip@1 (Push)", "Occlusion").n == int((linear(X) < 0.5).sum())
+
+
+def test_instances_that_are_decided_wrongly_are_left_out() -> None:
+    y = (linear(X) >= 0.5).astype(int)
+    y[:3] = 1 - y[:3]
+    found = vd.veracity(linear, PARTS, X, methods=vd.Occlusion(), causes=Push(), y=y)
+    assert found.n_instances == 9
+    assert any("Left out: 3 instances" in note for note in found.notes)
+    with pytest.raises(vd.NotApplicable, match="every instance wrongly"):
+        vd.veracity(linear, PARTS, X, methods=vd.Occlusion(), causes=Push(), y=1 - (linear(X) >= 0.5))
+    with pytest.raises(vd.InputError, match="no label of the model"):
+        vd.veracity(linear, PARTS, X, methods=vd.Occlusion(), causes=Push(), y=np.full(12, 7))
+    with pytest.raises(vd.InputError, match="one right answer an instance"):
+        vd.veracity(linear, PARTS, X, methods=vd.Occlusion(), causes=Push(), y=[1])
+
+
+def test_a_method_that_fails_is_reported() -> None:
+    found = vd.veracity(linear, PARTS, X, methods={"Moody": Moody(), "Occlusion": vd.Occlusion()}, causes=Push())
+    score = found.score("mean flip (Push)", "Moody")
+    assert 0 < score.n < 12
+    assert "RuntimeError: not today" in score.reason
+    assert found.score("mean flip (Push)", "Occlusion").n == 12
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"causes": []}, "causes is empty"),
+        ({"causes": Push}, "settings"),
+        ({"causes": [None]}, "None is no cause"),
+        ({"methods": {"norm": vd.Occlusion()}}, "row of its own"),
+        ({"methods": []}, "methods is empty"),
+        ({"wanted": 9}, "wanted is a label"),
+        ({"threshold": "high"}, "threshold"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_told(wrong: dict[str, Any], match: str) -> None:
+    given = {"methods": vd.Occlusion(), "causes": Push(), **wrong}
+    with pytest.raises(vd.InputError, match=match):
+        vd.veracity(linear, PARTS, X, **given)
+
+
+# ---- the check
+
+
+@pytest.mark.parametrize("method", [QUICK, vd.Occlusion(), vd.Undo()], ids=lambda m: type(m).__name__)
+def test_methods_that_ask_the_model_pass_the_check(method: Any) -> None:
+    found = vd.debug(linear, PARTS, X12, check="veracity", method=method)
+    assert found.passed, found
+    assert found.observed > 0.3 > found.nulls["noise"]
+
+
+@pytest.mark.parametrize("method", [vd.RandomParts(), Edges(), Negated()], ids=lambda m: type(m).__name__)
+def test_saboteurs_fail_the_check(method: Any) -> None:
+    found = vd.debug(linear, PARTS, X12, check="veracity", method=method)
+    assert not found.passed
+    assert "is not shown to name" in found.sentence
+
+
+def test_methods_of_small_changes_are_held_against_small_changes() -> None:
+    found = vd.debug(linear, PARTS, X12, check="veracity", method=vd.Sensitivity(n_draws=4))
+    assert found.measures[0].name == "decisions flipped, mean over k"
+    assert "Square" in found.notes[0]
+
+
+def test_the_check_needs_a_decision() -> None:
+    with pytest.raises(vd.NotApplicable, match="not known what the model decides"):
+        vd.debug(lambda Z: 9 * linear(Z), PARTS, X12, check="veracity", method=vd.Occlusion())
+    with pytest.raises(vd.NotApplicable, match="could be caused in 0 of"):
+        vd.debug(lambda Z: 0 * linear(Z), PARTS, X12, check="veracity", method=vd.Occlusion())
+
+
+X12 = np.random.default_rng(3).normal(size=(30, *SHAPE))

@@ -1,0 +1,218 @@
+"""Reports of known causes: curves, rows that know, examples; drawn by every medium, saved and read back."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import explanations as made
+import report_cases as cases
+import veridical as vd
+from audit_cases import mapped
+from pages import Reader, assert_ours, exact, flat
+from test_report_views import TAGS
+from veridical.errors import InputError
+from veridical.render import html, terminal
+from veridical.render.reports import REFERENCES
+from veridical.serialize import load
+
+DRAWN = {"figure", "figcaption", "image", "use", "audio", "rect", "col", "colgroup", "title"}
+LINKS = r'(href|src)="(data:(image/png|audio/wav);base64,[\w+/=]+|#vd-\w+)"'
+D = 6
+
+
+def curve(cause: str, method: str, level: float, n: int = 10) -> vd.Curve:
+    """Flips that come the sooner the higher the level."""
+    rate = np.clip(np.arange(D + 1) / D * (0.5 + level), 0, 1)
+    rate[-1] = 1.0
+    flips = (np.linspace(0.01, 0.99, n)[:, None] < rate).astype(float)
+    return vd.Curve(cause, method, flips, flips.mean(axis=0), flips.mean(axis=0) - 0.1, flips.mean(axis=0) + 0.1)
+
+
+def caused(methods: Sequence[str] = ("Lime", "Undo"), kinds: Sequence[str] = ("Pgd", "Swaps")) -> vd.Report:
+    """Two kinds of causes, two methods, two rows that know and two that do not."""
+    known, nulls = ("norm", "greedy"), ("random", "contrast")
+    metrics = [cases.metric(f"{test} ({kind})", family=kind) for kind in kinds for test in ("hit@1", "flip@3")]
+    told = [cases.metric(f"fidelity AUROC ({kind})", family=f"{kind}: can one tell") for kind in kinds]
+    rows = (*methods, *known, *nulls)
+    levels = dict(zip(rows, np.linspace(0.9, 0.1, len(rows)), strict=True))
+    rng = np.random.default_rng(0)
+    scores = [
+        cases.score(m.name, row, (rng.random(10) < levels[row]).astype(float), row in nulls)
+        for m in metrics
+        for row in rows
+    ]
+    scores += [
+        cases.score(m.name, row, [0.5 + 0.1 * (i % 3) for i in range(10)] if row in methods else [np.nan] * 10)
+        for m in told
+        for row in rows
+    ]
+    sounds = (np.arange(800, dtype=np.int16), -np.arange(800, dtype=np.int16), 8000.0)
+    why = mapped()
+    examples = (
+        vd.Example(kinds[0], 3, "cat", "dog", 0.02, 0.97, ("nw", "se"), tuple(methods), (why,) * len(methods),
+                   why.view, None),
+        vd.Example(kinds[-1], 4, 0, 1, 0.1, 0.8, (), tuple(methods[:1]), (made.mushroom(),), None, sounds),
+    )  # fmt: skip
+    return vd.Report(
+        "2 methods on 2 kinds of causes", (*metrics, *told), tuple(methods), nulls, tuple(scores), (), 10, 99,
+        {"veridical": "0.1.0"}, ("A note.",), known,
+        tuple(curve(kind, row, levels[row]) for kind in kinds for row in rows),
+        tuple(f"{name}: the heaviest part is guilty in 9 % of {kinds[0]}." for name in methods), examples,
+    )  # fmt: skip
+
+
+def strange() -> vd.Report:
+    """Every text that a stranger may choose is an attack or a nuisance."""
+    unique = [f"{name[:500]}{i}" for i, name in enumerate(made.HOSTILE)]
+    found = caused(unique[:2], unique[2:4])
+    return replace(
+        found,
+        findings=tuple(unique),
+        examples=tuple(replace(e, label=unique[0], parts=tuple(unique)) for e in found.examples),
+    )
+
+
+def bare() -> vd.Report:
+    """Curves without any number, and no example."""
+    found = caused()
+    gone = tuple(replace(c, flips=c.flips * np.nan, rate=c.rate * np.nan) for c in found.curves)
+    return replace(found, curves=gone, examples=())
+
+
+CASES = (caused, strange, bare)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_markup_is_ours_alone(case: Any) -> None:
+    r = case()
+    for markup in (html.fragment(r), html.page("t", [("", r)])):
+        own = re.sub(LINKS, "", markup)
+        assert_ours(own, Reader(own), TAGS | DRAWN)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_terminal_is_80_columns_wide(case: Any) -> None:
+    text = repr(case())
+    assert max(map(terminal.cells, text.splitlines())) <= 80
+    assert not [c for c in text if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
+    assert not re.search(r"\b(None|nan|inf)\b", text)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".parquet"])
+@pytest.mark.parametrize("case", CASES)
+def test_reports_are_saved_exactly(case: Any, suffix: str, tmp_path: Path) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    r = case()
+    r.save(tmp_path / f"r{suffix}")
+    again = load(tmp_path / f"r{suffix}")
+    assert exact(again) == exact(r)
+    assert html.fragment(again) == html.fragment(r)
+    assert exact(pickle.loads(pickle.dumps(again))) == exact(r)
+
+
+def test_an_older_file_has_no_causes(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    cases.plain().save(path)
+    document = json.loads(path.read_text())
+    for key in ("references", "curves", "findings", "examples"):
+        del document["items"][0][key]
+    path.write_text(json.dumps(document))
+    assert exact(load(path)) == exact(cases.plain())
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("references", ["norm"]), ("curves", [["a", "b"]]), ("findings", [1]), ("examples", [{}])],
+)
+def test_damaged_causes_are_refused(field: str, value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    caused().save(path)
+    document = json.loads(path.read_text())
+    document["items"][0][field] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError):
+        load(path)
+
+
+def test_findings_are_said_first() -> None:
+    r = caused()
+    assert r.sentences[:2] == r.findings
+    page, text = Reader(re.sub(LINKS, "", html.fragment(r))), flat(repr(r))
+    for finding in r.findings:
+        assert flat(finding) in text
+        assert finding.partition(":")[2].strip() in page.text
+    assert text.index(r.findings[1]) < text.index("── Pgd ──")
+
+
+def test_rows_that_know_stand_between_methods_and_null_rows() -> None:
+    text = repr(caused())
+    table = text[text.index("── Pgd ──") :]
+    places = [table.index(word) for word in ("hit@1", "  Undo", REFERENCES, "  greedy", "null rows", "  random")]
+    later = [table.index(word, table.index("hit@1")) for word in ("  Undo", REFERENCES, "  greedy", "null rows")]
+    assert sorted(later) == later
+    assert min(places) >= 0
+    assert "hit@1 (Pgd)" not in table
+
+
+def test_a_table_that_only_methods_have_numbers_in_shows_no_others() -> None:
+    text = repr(caused())
+    last = text[text.index("── Swaps: can one tell ──") :]
+    assert "Lime" in last
+    assert "greedy" not in last
+
+
+def test_a_chart_says_its_numbers_in_words() -> None:
+    r = caused()
+    page = Reader(re.sub(LINKS, "", html.fragment(r)))
+    told = [known["aria-label"] for tag, known in page.found if tag == "svg" and known.get("role") == "img"]
+    charts = [label for label in told if label.startswith("Share of decisions")]
+    assert len(charts) == 2
+    for row in r.rows:
+        rate = r.curve("Pgd", row).rate
+        assert f"{row} flips {100 * rate[1]:.0f} % with 1, {100 * rate[3]:.0f} % with 3" in charts[0]
+    badges = [known for tag, known in page.found if tag == "span" and "vd-badge vd-b" in known.get("class", "")]
+    assert len(badges) == 2 * len(r.methods)
+
+
+def test_examples_show_what_was_before_and_what_methods_say() -> None:
+    page = Reader(re.sub(LINKS, "", html.fragment(caused())))
+    for words in (
+        "Decided cat; after the change dog, whose output went from 0.02 to 0.97",
+        "Changed most: nw, se",
+    ):
+        assert words in page.text
+    assert page.tags["audio"] == 2
+    assert "Before the change" in page.texts
+
+
+def test_a_curve_is_found_by_name() -> None:
+    r = caused()
+    assert r.curve("Swaps", "norm") is r.curves[8]
+    with pytest.raises(InputError, match="no curve of 'Pgd' by 'nobody'"):
+        r.curve("Pgd", "nobody")
+    with pytest.raises(InputError, match="it has none"):
+        cases.plain().curve("a", "b")
+
+
+def test_a_panel_a_cause(tmp_path: Path) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    ax = caused().plot()
+    assert [p.get_title(loc="left") for p in ax.child_axes] == ["Pgd", "Swaps"]
+    assert len(ax.child_axes[0].lines) == 6
+    _, mine = pyplot.subplots()
+    assert caused().plot(mine) is mine
+    pyplot.close("all")
+    for case in CASES:
+        case().save(tmp_path / "r.png")
+    assert not pyplot.get_fignums()
