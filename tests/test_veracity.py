@@ -253,6 +253,12 @@ def test_other_causes_do_not_change_what_one_gives() -> None:
     )
 
 
+def test_causes_by_default_fit_the_instances() -> None:
+    found = vd.veracity(linear, PARTS, X[:4], methods=vd.Occlusion())
+    assert list(found.recipe["causes"]) == ["Square", "NoisyParts", "DrawnShape", "SwappedParts"]
+    assert {curve.cause for curve in found.curves} <= set(found.recipe["causes"])
+
+
 # ---- rows that ask no model
 
 
