@@ -8,10 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.metrics import roc_auc_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from cells import Cell
 from veridical.evaluate.believe import SIGNS, Calibration
@@ -19,6 +18,7 @@ from veridical.evaluate.believe import SIGNS, Calibration
 NAMES = tuple(SIGNS)
 PENALTY = 0.3  # C of the regression, of signs in standard deviations
 FIDELITY = NAMES.index("fidelity")
+FLAT = 1e-9  # a spread that is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +55,26 @@ def calibrated(cells: Iterable[Cell]) -> Calibration:
 
 
 def fitted(found: Judged) -> Calibration:
-    """Fitted to explanations, each kind of cause with the same weight."""
+    """Fitted to explanations, each kind of cause with the same weight; no sign may speak against a part."""
     usual = float(np.nanmean(found.signs[:, FIDELITY]))
     signs = np.where(np.isnan(found.signs), usual, found.signs)
+    middle, spread = signs.mean(axis=0), signs.std(axis=0)
+    spread[spread < FLAT] = 1.0
     kinds, at, counts = np.unique(found.about[:, 2], return_inverse=True, return_counts=True)
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=PENALTY, max_iter=1000))
     weights = len(found) / len(kinds) / counts[at]
-    model.fit(signs, found.right, logisticregression__sample_weight=weights)
-    scale, regression = model[0], model[1]
-    slopes = regression.coef_[0] / scale.scale_
-    intercept = float(regression.intercept_[0] - slopes @ scale.mean_)
+    X, way = (signs - middle) / spread, np.where(found.right, 1.0, -1.0)
+
+    def loss(point: Any) -> tuple[float, Any]:
+        """Of the intercept and the slopes, and its gradient."""
+        far = way * (point[0] + X @ point[1:])
+        pull = -weights * way * expit(-far)
+        value = weights @ np.logaddexp(0, -far) + point[1:] @ point[1:] / (2 * PENALTY)
+        return float(value), np.concatenate([[pull.sum()], pull @ X + point[1:] / PENALTY])
+
+    bounds = [(None, None), *[(0, None)] * len(NAMES)]
+    point = minimize(loss, np.zeros(1 + len(NAMES)), jac=True, bounds=bounds, method="L-BFGS-B").x
+    slopes = point[1:] / spread
+    intercept = float(point[0] - slopes @ middle)
     return Calibration(intercept, dict(zip(NAMES, map(float, slopes), strict=True)), usual, "")
 
 

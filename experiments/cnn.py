@@ -61,9 +61,15 @@ def built(
 
 def prepare(pictures: Any, device: str = "cpu") -> torch.Tensor:
     """Pictures (n, side, side) or (n, side, side, channels) of 0 to 1 as the network takes them."""
-    pixels = torch.as_tensor(np.asarray(pictures, np.float32)).to(device)
+    pixels = tensor(pictures, device)
     pixels = pixels[:, None] if pixels.ndim == 3 else pixels.permute(0, 3, 1, 2)
     return scaled(pixels)
+
+
+def tensor(pictures: Any, device: str) -> torch.Tensor:
+    """An array, or a tensor with its gradients, on a device."""
+    given = pictures if isinstance(pictures, torch.Tensor) else torch.as_tensor(np.asarray(pictures, np.float32))
+    return given.to(device)
 
 
 def scaled(pixels: Any) -> Any:

@@ -29,17 +29,18 @@ class Sizes:
 
 
 SIZES = {
-    "digits": Sizes(0.5, 1.0, 1.5),
-    "voice": Sizes(0.5, 1.0, 1.5, 2048),
-    "tagger": Sizes(0.15, 0.3, 0.5, 1024),
+    "digits": Sizes(0.5, 1.0, 1.5, sure=0.998),
+    "voice": Sizes(0.5, 1.0, 1.5, 2048, sure=0.98),
+    "tagger": Sizes(0.15, 0.3, 0.5, 1024, sure=0.9999),
     "pictures": Sizes(0.05, 0.08, 0.2, sure=0.98),
-    "photos": Sizes(0.012, 0.03, 0.06, 1024, changed=0.3),
+    "photos": Sizes(0.012, 0.03, 0.06, 1024, sure=0.99),
 }
 
 SMALL = ("CarliniWagner", "Pgd", "Pgd in one part", "Spsa", "Square", "Square in one part")
 CONTENT = ("noise in one part", "noise in three", "a shape in one part", "a shape in three", "one part swapped",
            "three parts swapped")  # fmt: skip
 DOMAINS = ("CarliniWagner, waveform", "CarliniWagner, magnitudes")  # of recordings alone
+SWAPPED = ("one part swapped", "three parts swapped")
 KINDS = (*SMALL, *CONTENT, *DOMAINS)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
+
+import cnn
 
 SIDE = 224
 WEIGHTS = "efficientnet_lite0/weights.pt"  # of a pack; without one, the package has them
@@ -107,5 +108,5 @@ def weights(data: Path | None = None) -> dict[str, Any]:
 
 def prepare(pictures: Any, device: str = "cpu") -> Any:
     """Pictures (n, side, side, 3) of 0 to 1 as the network takes them."""
-    pixels = torch.as_tensor(np.asarray(pictures, np.float32)).to(device).permute(0, 3, 1, 2)
+    pixels = cnn.tensor(pictures, device).permute(0, 3, 1, 2)
     return (255 * pixels - 127) / 128

@@ -43,6 +43,7 @@ SECTIONS = {  # experiments by name, with the module that shows each
     "untrained": "sections.untrained",
     "ood": "sections.ood",
     "veracity": "sections.veracity",
+    "believe": "sections.believe",
     "voice": "sections.voice",
 }
 

@@ -99,7 +99,7 @@ def of_photos(run: Run, seed: int) -> Standin:
 def of_tags(run: Run, seed: int) -> Standin:
     """Music with a voice and without, and the pretrained tagger: "vocal" against "no vocals"."""
     X, voiced = tags.excerpts(run.data)
-    network = vd.Network(tags.network(run.data, run.device), answers="softmax")
+    network = vd.Network(Pieces(tags.network(run.data, run.device), 64), answers="softmax")
     own = float(np.mean(np.argmax(network(X), axis=1) == voiced))
     at = ordered(len(X), seed)
     return Standin(network, vd.Tiles(), X[at], voiced[at].astype(int), own)

@@ -34,7 +34,17 @@ KEY = ("standin", "seed", "kind", "part", "size")
 FRESH = (3, 4, 5, 6, 7)  # seeds 0 to 2 are those that methods were developed with
 BITS = ("flip@1", "flip@3", "flip@5", "positive set", "as many by norm", "necessity@1", "necessity@3",
         "necessity@5", "hit@1", "top 3")  # fmt: skip
-SHARES = ("overlap", "overlap@3", "overlap@5", "fidelity", "sureness", "margin", "clean control", "seed control")
+SHARES = (
+    "overlap",
+    "overlap@3",
+    "overlap@5",
+    "believability",
+    "fidelity",
+    "sureness",
+    "margin",
+    "clean control",
+    "seed control",
+)
 EXAMPLES = ("a shape in one part",)  # kinds of which the first instance is kept, to be drawn
 DIGITS = 3
 CONTROLS = 2  # instances of a cell that are explained twice more
@@ -64,9 +74,15 @@ def planned(cell: cells.Cell, found: Standin, only: Sequence[str] = ()) -> Exami
         {name: each for name, each in kinds.methods(sizes).items() if not only or name in only},
         {cell["kind"]: kinds.kind(cell["kind"], sizes)},
         y=found.y[rows],
+        wanted=others(found.y[rows], cell["kind"]),
         seed=np.random.SeedSequence(cell["seed"], spawn_key=(cell["part"],)),
     )
     return replace(made, controls=CONTROLS)
+
+
+def others(y: Any, kind: str) -> Any:
+    """The label wanted of each: where content is swapped among many labels, that of another instance."""
+    return np.roll(y, 1) if kind in kinds.SWAPPED and len(np.unique(y)) > 2 else None
 
 
 def measure(cell: cells.Cell, run: Run, only: Sequence[str] = ()) -> dict[str, Any]:

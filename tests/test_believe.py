@@ -57,7 +57,7 @@ def test_another_part_is_not_believed(picture: np.ndarray) -> None:
 def test_more_ways_that_agree_are_more_to_believe() -> None:
     for scale in (believe.FILLED, believe.LEFT_OUT):
         sure = dict.fromkeys(believe.SIGNS, 1.0)
-        unsure = {**sure, "ways that agree": 0.0, "lead by all together": -1.0, "lead by the ways": -0.5}
+        unsure = {**dict.fromkeys(believe.SIGNS, 0.0), "lead by all together": -0.5, "lead by the ways": -0.5}
         assert scale(sure) > 0.9 > 0.3 > scale(unsure)
 
 

@@ -103,7 +103,7 @@ def found(cells: Sequence[Cell], folder: Path) -> None:
             ]
             at = np.arange(len(groups)) + (i - len(SHOWN) / 2) * 0.08
             panel.bar(at, 100 * np.nan_to_num(means), 0.08, color=COLORS[row], label=row)
-        panel.set_xticks(range(len(groups)), list(groups), fontsize=6)
+        panel.set_xticks(range(len(groups)), list(groups), fontsize=6, rotation=30)
         panel.set_title(STANDINS[name], fontsize=9)
         panel.set_ylabel("found, %")
     drawing.key(figure, panels)

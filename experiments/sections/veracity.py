@@ -34,12 +34,18 @@ THREE = ("noise in three", "a shape in three", "three parts swapped")
 LIME, CHANGE, CONTENT, EITHER = "LIME, mean fill", "ours, change", "ours, content", "ours, either"
 FREE = ("norm", "greedy", "random", "contrast", "residual")  # rows that are no explainers
 BY_GRADIENTS = ("Counterfactual", "Gradient", "IntegratedGradients", "SmoothGrad")
-SIGNALS = {"fidelity": "held-out fidelity", "sureness": "its own probability", "margin": "margin"}
+SIGNALS = {
+    "believability": "vd.believe",
+    "fidelity": "held-out fidelity",
+    "sureness": "its own probability",
+    "margin": "margin",
+}
 
 
 def tables(cells: Sequence[Cell]) -> str:
     good = [cell for cell in cells if "rows" in cell]
-    pieces = [targets(good), caused(cells)]
+    pieces = [targets(good), f"All stand-ins together, every cause with the same weight:\n\n{overview(good)}"]
+    pieces.append(caused(cells))
     for name, title in STANDINS.items():
         some = where(good, standin=name)
         if some:
@@ -80,6 +86,7 @@ def of_standin(cells: Sequence[Cell]) -> list[str]:
                       f"\n\n{found(anywhere)}")  # fmt: skip
         pieces.append(folded("Table 2, positive set: parts with positive weight, and as many by norm (flips, %)",
                              positive(cells)))  # fmt: skip
+        pieces.append(folded("Found, as counts: parts among the first k, and how often", counts(anywhere)))
         pieces += [folded(f"{name} (%)", by_kind(cells, ANYWHERE, test)) for test, name in MORE.items()]
         pieces += directions(cells)
     if of(cells, (*IN_ONE, *ONE)):
@@ -152,6 +159,43 @@ def found(cells: Sequence[Cell]) -> str:
     return table([*lines, {"": "*causes*"} | sizes])
 
 
+def counts(cells: Sequence[Cell]) -> str:
+    """How many of the k parts with the change are among the first k, and how often, as the paper shows it."""
+    lines = []
+    for row in (LIME, CHANGE, CONTENT, EITHER, "random"):
+        line = {"": row}
+        for k, test in ((1, "hit@1"), (3, "overlap@3"), (5, "overlap@5")):
+            known = pooled.values(cells, row, test)
+            parts = np.rint(k * known[np.isfinite(known)]).astype(int)
+            line[f"k = {k}"] = " ".join(f"{n}:{int(np.sum(parts == n))}" for n in range(k, -1, -1))
+        lines.append(line)
+    return table(lines)
+
+
+def overview(cells: Sequence[Cell]) -> str:
+    """Every row over all stand-ins."""
+    lines = []
+    for row in pooled.rows_of(cells):
+        line: dict[str, Any] = {"": row}
+        anywhere = of(cells, ANYWHERE)
+        line |= {f"flips of norm, k = {k}": ratio(anywhere, row, k) for k in (3, 5)}
+        for name, (kinds, test) in GROUPS.items():
+            line[name] = percent(pooled.values(of(cells, kinds), row, test))
+        lines.append(line)
+    return table(lines)
+
+
+GROUPS = {
+    "kept in one part, hit": (ANYWHERE, "hit@1"),
+    "kept in three, overlap": (ANYWHERE, "overlap@3"),
+    "small change in one part, hit": (IN_ONE, "hit@1"),
+    "noise or shape in one, hit": (ONE[:2], "hit@1"),
+    "swap in one, hit": (ONE[2:], "hit@1"),
+    "noise or shape in three, overlap": (THREE[:2], "overlap"),
+    "swap in three, overlap": (THREE[2:], "overlap"),
+}
+
+
 def positive(cells: Sequence[Cell]) -> str:
     """Of both, by kind."""
     lines = []
@@ -220,7 +264,7 @@ def targets(cells: Sequence[Cell]) -> str:
     """What was wanted and found."""
     anywhere = of(cells, ANYWHERE)
     lines = [*_of_the_paper(anywhere), *_of_small_changes(cells, anywhere), *_of_content(cells)]
-    return table([*lines, *_of_either(cells), *_of_calls(cells)])
+    return table([*lines, *_of_either(cells), *_of_belief(cells), *_of_calls(cells)])
 
 
 def _of_the_paper(cells: Sequence[Cell]) -> list[dict[str, str]]:
@@ -286,6 +330,19 @@ def _of_either(cells: Sequence[Cell]) -> list[dict[str, str]]:
         gap = 100 * (best - means[EITHER])
         lines.append(target(f"unknown purpose, {name}: {EITHER}, {test}", f"at most 5 points under {best:.2f}",
                             f"{means[EITHER]:.2f} ({gap:+.1f} points under)", gap <= 5))  # fmt: skip
+    return lines
+
+
+def _of_belief(cells: Sequence[Cell]) -> list[dict[str, str]]:
+    """Whether vd.believe tells right from wrong, with fidelity beside it."""
+    some, lines = of(cells, (*ANYWHERE, *IN_ONE, *ONE)), []
+    for row in (LIME, EITHER):
+        right = pooled.values(some, row, "hit@1")
+        area, error, yes, no = pooled.area(pooled.values(some, row, "believability"), right)
+        fidelity = pooled.area(pooled.values(some, row, "fidelity"), right)[0]
+        beside = "" if np.isnan(fidelity) else f"; fidelity alone {fidelity:.2f}"
+        said = f"{area:.2f} ± {1.96 * error:.2f} ({yes} right, {no} wrong){beside}"
+        lines.append(target(f"believability of {row}: AUROC for right against wrong", "≥ 0.9", said, area >= 0.9))
     return lines
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,12 +15,13 @@ from veridical.debug.adversary.domains import by_shape
 from veridical.debug.adversary.records import Aim, Cause, Found
 from veridical.errors import InputError, check_number, check_positive, check_whole
 from veridical.masks import generator
-from veridical.records import Bools, Floats, Ints, Seed
+from veridical.records import Bools, Floats, Ints, Representation, Seed
 from veridical.represent.regions import Array, is_tensor, numbers_of
 
 AT_ONCE = 2**24  # numbers that are changed at once, at most
 TINY = 1e-9  # added to probabilities before their logarithm
 FEW = 4  # places of an axis up to which it holds channels, whose signs are drawn apart
+WIDER = (1, 2, 4)  # times the usual bound that is tried, where the caller gives none
 LARGE, SMALL = 0.05, 0.002  # share of an instance that a square has, at the first step and at the last
 PAIRS = 8  # of opposite directions, that a slope is estimated by
 MEMORY = 0.8  # of the slope of the steps before
@@ -40,6 +41,7 @@ class Climb:
         self.support = aim.decision.support(aim.outputs[rows], aim.wanted[rows])
         self.level = _odds(self.support)  # log-odds of the wanted label, under the change so far
         self.n_calls = np.zeros(len(rows), np.int64)
+        self.parts: list[Bools | None] = [None] * len(rows)  # (m) those that the best change is confined to
         self.inside: Array | None = None  # (m, …) 1 where values may be changed; None for everywhere
 
     def again(self, at: Ints) -> None:
@@ -92,11 +94,19 @@ class Climb:
             for each, n in zip(at, shape, strict=True)
         ]
 
-    def found(self, parts: Sequence[Bools | None]) -> dict[int, Found]:
+    def confine(self, own: Mapping[int, tuple[Representation, Any]]) -> None:
+        """Change values of some instances only within these of their parts."""
+        if self.inside is None:
+            self.inside = np.zeros(self.x.shape)
+        for i, (representation, mask) in own.items():
+            self.inside[i] = places_of(representation, mask, self.x.shape[1:])
+
+    def found(self) -> dict[int, Found]:
         """The best of each instance."""
         made = self._made(np.arange(len(self.rows)), self.best)
         return {
-            int(row): Found(made[i : i + 1], int(self.n_calls[i]), parts[i]) for i, row in enumerate(self.rows)
+            int(row): Found(made[i : i + 1], int(self.n_calls[i]), self.parts[i])
+            for i, row in enumerate(self.rows)
         }
 
     def _made(self, at: Ints, deltas: Floats) -> Any:
@@ -133,42 +143,45 @@ class ByAsking(ABC):
         arrays = [self._numbers(each) for each in aim.inputs]
         found: dict[int, Found] = {}
         for rows in by_shape(arrays):
-            eps = self._bound(np.concatenate([arrays[i] for i in rows]))
+            bounds = self._bounds(np.concatenate([arrays[i] for i in rows]))
             size = max(AT_ONCE // (2 * PAIRS * max(arrays[rows[0]].size, 1)), 1)
             for first in range(0, len(rows), size):
-                found |= self._climbed(Climb(aim, rows[first : first + size], seed), eps)
+                climb = Climb(aim, rows[first : first + size], seed)
+                for eps in bounds:
+                    self._widen(climb, eps, max(self.n_steps // len(bounds), 1))
+                found |= climb.found()
         return aim.causes([found[i] for i in range(len(aim))], type(self).__name__, self.confidence)
 
-    def _climbed(self, climb: Climb, eps: float) -> dict[int, Found]:
-        aim, rows = climb.aim, climb.rows
-        todo = np.flatnonzero(aim.labels[rows] != aim.wanted[rows])
-        chosen: list[Bools | None] = [None] * len(rows)
-        if self.parts is None:
-            self._climb(climb, todo, eps, self.n_steps)
-            return climb.found(chosen)
-        every = aim.represent.each(aim.X).batch(0, len(aim))
-        own = {int(i): every[int(rows[i])] for i in todo}
-        orders = {i: shuffled(self.parts, len(each.names), climb.rngs[i]) for i, each in own.items()}
-        climb.inside = np.zeros(climb.x.shape)
-        for attempt in range(TRIES):  # a few steps within each choice of parts
+    def _widen(self, climb: Climb, eps: float, n_steps: int) -> None:
+        """Search within this bound, for those that found nothing so far."""
+        todo = np.flatnonzero(climb.aim.labels[climb.rows] != climb.aim.wanted[climb.rows])
+        todo = climb.going(todo, self.confidence)
+        if self.parts is not None:
+            self._within(climb, todo, eps, n_steps)
+        else:
+            climb.again(todo)
+            self._climb(climb, todo, eps, n_steps)
+
+    def _within(self, climb: Climb, todo: Ints, eps: float, n_steps: int) -> None:
+        """A few steps within one choice of parts after the other, then all within the best of them."""
+        every = climb.aim.represent.each(climb.aim.X).batch(0, len(climb.aim))
+        own = {int(i): every[int(climb.rows[i])] for i in todo}
+        k = self.parts or 1
+        orders = {i: shuffled(k, len(each.names), climb.rngs[i]) for i, each in own.items()}
+        for attempt in range(TRIES):
             todo = climb.going(todo, self.confidence)
             before = climb.best.copy()
-            masks = {int(i): turn(orders[int(i)], self.parts, attempt) for i in todo}
-            for i, mask in masks.items():
-                climb.inside[i] = places_of(own[i], mask, climb.x.shape[1:])
+            masks = {int(i): turn(orders[int(i)], k, attempt) for i in todo}
+            climb.confine({i: (own[i], mask) for i, mask in masks.items()})
             climb.again(todo)
-            self._climb(climb, todo, eps, max(self.n_steps // TRIES, 1))
+            self._climb(climb, todo, eps, max(n_steps // TRIES, 1))
             for i, mask in masks.items():
-                if chosen[i] is None or (climb.best[i] != before[i]).any():
-                    chosen[i] = mask
+                if climb.parts[i] is None or (climb.best[i] != before[i]).any():
+                    climb.parts[i] = mask
         todo = climb.going(todo, self.confidence)
-        for i in todo.tolist():  # and all within the best of them
-            best = chosen[i]
-            assert best is not None
-            climb.inside[i] = places_of(own[i], best, climb.x.shape[1:])
+        climb.confine({int(i): (own[int(i)], climb.parts[i]) for i in todo})
         climb.further(todo)
-        self._climb(climb, todo, eps, self.n_steps)
-        return climb.found(chosen)
+        self._climb(climb, todo, eps, n_steps)
 
     def _climb(self, climb: Climb, todo: Ints, eps: float, n_steps: int) -> None:
         """Step by step, until all are decided as wanted, or the steps are used up."""
@@ -179,11 +192,13 @@ class ByAsking(ABC):
                 return
             step(todo, number / max(n_steps - 1, 1))
 
-    def _bound(self, batch: Array) -> float:
+    def _bounds(self, batch: Array) -> tuple[float, ...]:
+        """How far values may be moved; where the caller does not say, further where that finds nothing."""
         if self.eps is not None:
-            return float(self.eps)
-        found = SPREAD * float(batch.std()) or SPREAD
-        return max(found, 1.0) if batch.dtype.kind in "iu" else found
+            return (float(self.eps),)
+        least = SPREAD * float(batch.std()) or SPREAD
+        least = max(least, 1.0) if batch.dtype.kind in "iu" else least
+        return tuple(times * least for times in WIDER)
 
     def _numbers(self, batch: Any) -> Array:
         if not is_tensor(batch) and not isinstance(batch, np.ndarray):
@@ -200,9 +215,10 @@ class Square(ByAsking):
 
     They grow smaller as the search goes on. Unlike the paper's, the search starts from the instance itself, asks
     about both signs of a square, and keeps those that help more than usual: so the change is where it does
-    something, and nowhere else. No value is changed by more than ``eps``, by default a fifth of the data's
-    standard deviation. It ends where the wanted label has ``confidence``, or with None at the first that is
-    decided so. With ``parts=k`` only k random parts are changed, and others are tried where that fails.
+    something, and nowhere else. No value is changed by more than ``eps``: by default a fifth of the data's
+    standard deviation, or, where that finds nothing, two or four. It ends where the wanted label has
+    ``confidence``, or with None at the first that is decided so. With ``parts=k`` only k random parts are
+    changed, and others are tried where that fails.
     """
 
     def stepper(self, climb: Climb, eps: float) -> Any:

@@ -95,7 +95,7 @@ def _necessity() -> list[Test]:
 
 def _signals() -> list[Test]:
     told = {
-        "believability": "the probability that vd.believe gives",
+        "believability": "what vd.believe says of the explanation",
         "fidelity": "held-out fidelity",
         "sureness": "the probability that the heaviest parts are the right ones, as the explanation has it,",
         "margin": "how far the heaviest part is above the next",

@@ -16,11 +16,11 @@ from veridical.debug.veracity.questions import CONTROLS, FLIPS, SIGNALS
 from veridical.errors import VeridicalError
 from veridical.evaluate.believe import chance
 from veridical.evaluate.trials import Kept, explanations, words
-from veridical.evaluate.ways import panel
+from veridical.evaluate.ways import Panel, panel
 from veridical.masks import child_of
 from veridical.records import Bools, Explanation, Floats, Ints, Method, Seed
 
-MAKE, CASE, OWN, AGAIN, ASKED = range(5)  # what seeds are for
+MAKE, CASE, OWN, AGAIN, PANEL = range(5)  # what seeds are for
 NO_SIGN = "only explanations have a sign"
 NO_EXPLANATION = "only methods explain"
 NOT_ENOUGH = "the change in the parts that have most of it is not enough"
@@ -204,15 +204,23 @@ class Sheet:
                 self.signals(case, explained)
 
     def signals(self, case: Case, explained: Mapping[str, Explanation]) -> None:
-        """What can be said of an explanation, where its heaviest part can be right or wrong."""
-        found, seed = panel(case.model, case.representation, case.explained, case.child(ASKED)), case.child(OWN)
-        self.calls[0] += found.n_calls
+        """What an explanation says of itself, and how far it is to be believed, where it can be right or wrong."""
+        found = self._panel(case) if explained else None
         for row in self.plan.rows:
             told = signals_of(explained[row]) if row in explained else {}
-            if told:
-                told["believability"] = chance(explained[row], case.representation, found, seed)
+            if told and found is not None:
+                told["believability"] = chance(explained[row], case.representation, found, case.child(PANEL))
             for name in SIGNALS:
                 self.note(name, row, told.get(name, np.nan), "it says no such thing" if told else NO_EXPLANATION)
+
+    def _panel(self, case: Case) -> Panel | None:
+        """What several ways of taking parts away say of a case, asked once for all methods."""
+        try:
+            found = panel(case.model, case.representation, case.explained, case.child(PANEL))
+        except VeridicalError:
+            return None
+        self.calls[0] += found.n_calls
+        return found
 
     def controls(self) -> None:
         """Explanations of the instance before the change, and of another seed, beside the first ones."""
