@@ -295,6 +295,28 @@ def test_columns_of_tables() -> None:
     assert found.examples[0].parts
 
 
+def test_slopes_count_by_how_far_their_numbers_are() -> None:
+    """A column of large slope whose value is the usual one did nothing."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(200, 3))
+
+    def predict(rows: Any) -> Floats:
+        return 1 / (1 + np.exp(-(np.asarray(rows) @ [2.0, 1.0, 0.0])))
+
+    x, changed = np.array([[-0.5, 0.0, 0.0]]), np.array([[-0.5, 4.0, 0.0]])
+    cause = Cause(x[0], changed[0], 0, 1, 0.95, True, np.array([False, True, False]))
+    case = case_of(linear, Push())
+    own = Case.of(
+        cause,
+        vd.Rows(table, discretize=vd.Continuous()),
+        (replace(case.model, predict=predict), case.decision),
+        case.seed,
+    )
+    why = vd.Lime()(own.model, own.representation, (own.target,), own.seed)[0]
+    assert why.weights.argmax() == 0
+    assert own.effects(why).argmax() == 1
+
+
 def test_words_of_texts() -> None:
     rng = np.random.default_rng(0)
     words = {0: ["dull", "poor", "grim"], 1: ["great", "warm", "superb"]}

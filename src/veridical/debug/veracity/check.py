@@ -46,9 +46,14 @@ class Named:
     right: Explanation
 
     @property
+    def effects(self) -> tuple[Floats, Floats]:
+        """What each part adds for the wrong label, and for the right one."""
+        return self.case.effects(self.wrong), self.case.effects(self.right)
+
+    @property
     def order(self) -> Ints:
         """Parts as the explanation of the wrong label ranks them."""
-        return ranked(self.wrong.weights, self.case.seed)
+        return ranked(self.effects[0], self.case.seed)
 
     def first(self, order: Ints) -> float:
         """1 where the first part is guilty."""
@@ -84,7 +89,7 @@ def veracity(method: Method, subject: Subject, rng: Rng) -> Verdict:
     rivals = _rivals(some, Typical.of(subject.X))
     if some[0].case.guilty is None:
         return _small(some, rivals, notes, generator(seed, SHUFFLE))
-    values = np.array([each.higher(each.wrong.weights, each.right.weights) for each in some])
+    values = np.array([each.higher(*each.effects) for each in some])
     mean, low, high = clipped(values)
     first = np.array([each.first(each.order) for each in some])
     got = {
@@ -204,12 +209,12 @@ def _changed(some: Sequence[Named], rng: np.random.Generator) -> dict[str, list[
     """Weights for both labels that know nothing of the case: even, drawn, shuffled, another's."""
     found: dict[str, list[tuple[Floats, Floats]]] = {CONSTANT: [], NOISE: [], SHUFFLED: [], ANOTHER: []}
     for i, each in enumerate(some):
-        own, d, other = (each.wrong.weights, each.right.weights), each.case.d, some[i - 1]
+        own, d, other = each.effects, each.case.d, some[i - 1]
         found[CONSTANT].append((np.zeros(d), np.zeros(d)))
         found[NOISE].append((rng.random(d), rng.random(d)))
         found[SHUFFLED].append((rng.permutation(own[0]), rng.permutation(own[1])))
         fits = other.case.d == d
-        found[ANOTHER].append((other.wrong.weights, other.right.weights) if fits else found[SHUFFLED][-1])
+        found[ANOTHER].append(other.effects if fits else found[SHUFFLED][-1])
     return found
 
 

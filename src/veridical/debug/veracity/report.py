@@ -169,7 +169,7 @@ def _examples(plan: Examination, done: Mapping[str, Sequence[Outcome]]) -> Itera
         assert case is not None
         ends = np.zeros((2, case.d), bool)
         ends[1] = True
-        before, after = case.support(ends)
+        before, after = case.decision.support(case.outputs_of(ends), np.full(2, each.made.wanted))
         order = np.argsort(-case.sizes, kind="stable")
         chosen = order[case.guilty[order]] if case.guilty is not None else order
         labels = plan.aim.model.names_of(plan.aim.outputs.shape[1])
