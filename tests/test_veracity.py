@@ -15,10 +15,11 @@ from sklearn.pipeline import make_pipeline
 
 import veridical as vd
 from veridical.debug.adversary.records import Aim, Cause, Found
-from veridical.debug.ranking import auroc, placements
+from veridical.debug.ranking import auroc, placements, rate
 from veridical.debug.veracity.case import Case
 from veridical.debug.veracity.orders import Typical, greedy, ranked, unasked
 from veridical.debug.veracity.trials import correlation, firsts
+from veridical.evaluate.compare import interval
 from veridical.masks import generator
 from veridical.records import Floats, Seed
 
@@ -211,6 +212,14 @@ def test_placements_average_to_the_area() -> None:
     found = placements(scores, wrong)
     for some in (found, found[wrong], found[~wrong]):
         np.testing.assert_allclose(some.mean(), auroc(scores, wrong)[0])
+
+
+def test_shares_that_are_all_alike_are_not_sure() -> None:
+    mean, low, high = rate(np.array([1.0, 1.0, 1.0, np.nan]))
+    assert (mean, high) == (1.0, 1.0)
+    np.testing.assert_allclose(low, 3 / (3 + 1.959964**2), rtol=1e-5)  # Wilson, of three of three
+    assert rate(np.array([0.2, 0.4])) == interval(np.array([0.2, 0.4]))
+    assert np.isnan(rate(np.array([1.0]))[1])
 
 
 def test_the_area_of_a_signal_is_that_of_right_against_wrong() -> None:

@@ -12,7 +12,7 @@ from veridical.attribute.given import answered, seed_of
 from veridical.debug.adversary import CAUSES
 from veridical.debug.adversary.records import aimed
 from veridical.debug.cases import checked, drawn
-from veridical.debug.ranking import auroc
+from veridical.debug.ranking import auroc, rate
 from veridical.debug.records import DEAR, Rng, Subject, rows_at
 from veridical.debug.similarity import ANOTHER, CONSTANT, NOISE, SHUFFLED
 from veridical.debug.veracity.case import Case
@@ -98,7 +98,7 @@ def veracity(method: Method, subject: Subject, rng: Rng) -> Verdict:
     nulls = _nulls(some, generator(seed, SHUFFLE))
     lines = (
         Measured(HIGHER, mean, low, high, len(some), nulls),
-        Measured(FIRST, *clipped(first), len(some), got),
+        Measured(FIRST, *rate(first), len(some), got),
     )
     passed = bool(low > 0)
     return Verdict(
