@@ -257,6 +257,16 @@ def veracity(
     that fit the instances and the model. ``threshold`` is where a single output, or the second of two, makes the
     decision. ``wanted`` is the label that each decision is turned into; by default the other one, or the class
     that comes next. With ``y``, instances that the model decides wrongly by itself are left out.
+
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> pictures = np.random.default_rng(0).normal(size=(6, 8, 8))
+    >>> def predict(pictures):
+    ...     return 1 / (1 + np.exp(-pictures[:, :4, :4].sum(axis=(1, 2))))
+    >>> parts = vd.Grid(2, 2, fill=vd.WholeMean())
+    >>> report = vd.veracity(predict, parts, pictures, methods=vd.Occlusion(), causes=vd.NoisyParts())
+    >>> round(report.score("hit@1 (NoisyParts)", "Occlusion").mean, 2)
+    0.83
     """
     found = {name: _method(method) for name, method in named(methods).items()}
     asked = (checked_model(predict, classes), checked_representer(represent), X)
