@@ -124,7 +124,7 @@ class ArrayComposer:
     def of(cls, x: Array, fill: Array, places: Places) -> ArrayComposer:
         bits = np.dtype(f"u{x.dtype.itemsize}")
         own, other = (np.ascontiguousarray(a).view(bits).ravel() for a in (x, fill))
-        return cls(other, own ^ other, places.spread.ravel().astype(np.intp), places, x.dtype)
+        return cls(other, own ^ other, places.spread.ravel(), places, x.dtype)
 
     @property
     def size(self) -> int:
