@@ -72,7 +72,7 @@ class Places:
     def moved(self, x: Array, size: float, signs: Floats) -> tuple[Array, Array | None, str]:
         """The instance moved by the signs of numbers, the opposite way if there is one, and how far, in words."""
         if x.dtype.kind == "b":  # there is no less than the whole way
-            return x ^ (np.abs(signs) < size), None, f"{100 * size:.3g} % of its values flip"
+            return x ^ (np.abs(signs) < size), None, f"{100 * size:.3g} % of the values of a part flip"
         step = size * self.spread_of(x)
         if x.dtype.kind in "iu":
             step = np.maximum(np.rint(step), 1.0)
