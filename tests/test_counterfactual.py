@@ -44,6 +44,13 @@ def linear_network(k: int = 2) -> Any:
     return vd.Network(torch.nn.Sequential(torch.nn.Flatten(), layer))
 
 
+def constant(network: Any) -> Any:
+    """A network that does not look at its input."""
+    for parameter in network.module.parameters():
+        parameter.data *= 0
+    return network
+
+
 def test_of_a_linear_network_the_change_is_the_sign_of_its_slopes() -> None:
     """Each part's effect is how far it may go times the sum of the sizes of its slopes."""
     why = explain(linear_network(), step=0.2)
@@ -68,6 +75,19 @@ def test_a_decision_that_stays_is_told() -> None:
     why = explain(lambda X: classes(X) * 1e-9 + [0.1, 0.9], n_draws=2, n_steps=3)
     assert "does not take the decision back" in why.notes[0]
     assert why.n_calls == 1 + 80 + 3 + 20
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [(lambda: lambda X: np.full((len(X), 2), 0.5), 80), (lambda: constant(linear_network()), 1)],
+    ids=["predict", "network"],
+)
+def test_where_nothing_lowers_the_output_the_search_ends(model: Any, asked: int) -> None:
+    """It is asked once about a change that is none, and not as often as there are steps."""
+    why = explain(model(), n_draws=2)
+    assert why.notes == ("no small change was found that lowers the output",)
+    assert why.n_calls == 1 + asked + 1 + 20
+    assert not why.verdict.passed
 
 
 def test_answers_alone_find_the_slopes_that_blocks_can_tell() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 import veridical as vd
 from veridical.attribute.evidence import intervals, tied_groups, top_probability, weigh
@@ -77,6 +80,17 @@ def test_intervals_are_wide_where_a_part_was_not_measured() -> None:
     bounds = intervals(found)
     np.testing.assert_allclose(bounds[0], [1 - 0.1962, 1 + 0.1962], atol=1e-3)
     assert np.isinf(bounds[1]).all()
+
+
+def test_errors_of_sizes_never_turn_a_sign() -> None:
+    """However large they are, a size that is not zero is not: intervals go by logarithms, and do not meet zero."""
+    absolute = fit([2.0, -1.0, 0.0], [1.5, 0.7, 0.0], fidelity=float("nan"))
+    relative = replace(absolute, relative=True)
+    far = np.exp(stdtrit(absolute.degrees, 0.975) * np.array([1.5 / 2, 0.7]))
+    wanted = [[2 / far[0], 2 * far[0]], [-far[1], -1 / far[1]], [0, 0]]
+    np.testing.assert_allclose(intervals(relative), wanted)
+    assert "No evidence" in sentence(absolute)
+    assert "zero" not in sentence(relative)
 
 
 def test_rules_that_make_no_sense_are_refused() -> None:

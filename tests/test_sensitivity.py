@@ -64,6 +64,18 @@ def test_only_the_part_that_the_model_looks_at_counts() -> None:
     assert vd.Sensitivity.purpose == "change"
 
 
+@pytest.mark.parametrize("n_draws", [2, 4])
+def test_what_moves_the_output_is_told_from_zero_in_many_parts(n_draws: int) -> None:
+    """However few the draws: a part that moves the output at all has a size."""
+    x, slopes = RNG.normal(size=(32, 32)), np.pad(RNG.normal(size=(4, 12)), [(0, 28), (0, 20)])
+    why = vd.explain(
+        lambda X: np.tensordot(X, slopes, 2), vd.Grid(8, 8), x, method=vd.Sensitivity(n_draws=n_draws)
+    )
+    assert "zero" not in str(why.verdict)
+    assert (why.intervals[why.weights > 0, 0] > 0).all()
+    assert (why.intervals[why.weights == 0] == 0).all()
+
+
 def test_one_value_a_part_is_exact() -> None:
     slopes = np.array([1.0, -2.0, 0.5])
     why = vd.explain(
@@ -173,6 +185,17 @@ def test_sparse_values_move_and_zeros_stay() -> None:
     step = vd.Rows(X)(X[0]).step(0.5, SEED)
     np.testing.assert_allclose(step.ahead(alone(2)).toarray(), [[0, 3, 0, -2], [0, 2, 0, -1]])
     np.testing.assert_allclose(step.back(alone(2)).toarray(), [[0, 1, 0, -2], [0, 2, 0, -3]])
+
+
+def test_sparse_whole_numbers_move_by_whole_steps_and_truths_flip() -> None:
+    X = csr_matrix([[0, 2, 0, 3], [1, 0, 0, 0]], dtype=np.uint8)
+    step = vd.Rows(X)(X[0]).step(0.1, SEED)
+    np.testing.assert_array_equal(step.ahead(alone(2)).toarray(), [[0, 3, 0, 3], [0, 2, 0, 4]])
+    np.testing.assert_array_equal(step.back(alone(2)).toarray(), [[0, 1, 0, 3], [0, 2, 0, 2]])
+    assert "moves by 1," in step.says
+    truths = vd.Rows(X.astype(bool))(X.astype(bool)[0]).step(0.1, SEED)
+    np.testing.assert_array_equal(truths.ahead(alone(2)).toarray(), [[0, 0, 0, 1], [0, 1, 0, 0]])
+    assert not truths.both.any()
 
 
 def test_tensors_move_on_their_device() -> None:

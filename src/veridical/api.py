@@ -422,9 +422,8 @@ def _asked(method: Any, purpose: Any) -> Any:
     if purpose is None:
         return _method(method)
     if method is not None:
-        raise InputError(
-            f"a purpose chooses the method: leave method out, or purpose; they are {method!r} and {purpose!r}"
-        )
+        name = getattr(method, "__name__", type(method).__name__)
+        raise InputError(f"a purpose chooses the method: leave out method, {name}, or purpose, {purpose!r}")
     return method_for(purpose)
 
 

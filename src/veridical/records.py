@@ -320,6 +320,7 @@ class Fit(Record):
     chosen: Bools  # (d,) False where a selector set the weight to zero
     degrees: float  # of freedom, for the intervals
     path: tuple[str, ...] = ()  # of a tree, from the root to the leaf
+    relative: bool = False  # errors say how large a weight is, and never turn its sign
 
 
 @dataclass(frozen=True, slots=True)

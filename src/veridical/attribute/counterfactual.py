@@ -96,13 +96,11 @@ class Trial:
         found = self._by_gradients(subject) if asks_slopes else self._by_draws(subject)
         for change in islice(found, self.method.n_steps):
             back = bool(self._taken_back(self.ask(subject.at(change)))[0])
-            if back:
+            if back or not change.any():
                 break
         alone = ~np.eye(len(self.parts.names), dtype=bool)
         outputs = stacked([self.own, self.ask(subject.refilled(change).keeping(alone, self.seed))])
-        said = "takes the decision back" if back else "does not take the decision back, nor does a smaller one"
-        note = f"a change of at most {np.abs(change).max():.3g} a value, in all parts at once, {said}"
-        return self._concluded(outputs, lambda y: y[0] - y[1:], note)
+        return self._concluded(outputs, lambda y: y[0] - y[1:], _found(change, back))
 
     def by_moves(self) -> tuple[Explanation, ...]:
         """The effect of the move of each part that lowers the output most."""
@@ -151,6 +149,18 @@ class Trial:
 
         question = Question(self.model, self.parts, [self._on_arrays], self.seed, removes=True)
         return question.conclude(self.method, outputs, answer)
+
+
+def _found(change: Floats, back: bool) -> str:
+    """What was found, in words."""
+    if not change.any():
+        return "no small change was found that lowers the output"
+    said = (
+        "takes the decision back"
+        if back
+        else "does not take the decision back, nor did the smaller ones before it"
+    )
+    return f"a change of at most {np.abs(change).max():.3g} a value, in all parts at once, {said}"
 
 
 def decided(outputs: Floats, threshold: float | None) -> Ints:

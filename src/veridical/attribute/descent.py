@@ -83,9 +83,9 @@ def drawn_descent(subject: Subject, steps: Sequence[Step], changes: Floats, step
 
     ``changes`` (m, d) are of the output, by each of ``steps`` in each part alone.
     """
-    slope, d = np.zeros_like(subject.reach), changes.shape[1]
+    slope, alone = np.zeros_like(subject.reach), ~np.eye(changes.shape[1], dtype=bool)[:, None]
     for one, change in zip(steps, changes, strict=True):
-        moved = numbers_of(one.ahead(~np.eye(d, dtype=bool))[0:d], "moved instances")
-        slope += np.tensordot(change, moved - subject.x, axes=1)
+        for mask, by in zip(alone, change, strict=True):  # one at a time, for instances may be large
+            slope += by * (values_of(only(one.ahead(mask))) - subject.x)
     for i in count(1):
         yield -i * step * subject.reach * np.sign(slope)

@@ -30,8 +30,8 @@ class Either:
 
     ``near`` makes a copy of the whole instance without its fine detail. If the output is as high there, no small
     change did it, and the weights are those of ``content``. If it falls by ``enough`` of the largest of them, the
-    weights are those of ``change``. Between these they are a mixture, each brought to the same spread over the
-    parts. Notes say how far the output fell, and which fill spoke for the heaviest parts.
+    weights are those of ``change``, unless these are all zero. Between these they are a mixture, each brought to
+    the same spread over the parts. Notes say how far the output fell, and which fill spoke for the heaviest parts.
     """
 
     content: Undo = field(default_factory=Undo)
@@ -54,19 +54,20 @@ class Either:
         if not (isinstance(representation, Refillable) and representation.steady):
             return self.content(model, representation, targets, seed)
         outputs, d = self._outputs(model, representation, seed), len(representation.names)
-        n = len(self.content.fills) * d
+        n, wanted = len(self.content.fills) * d, iter(targets)
 
         def answer(asked: Outputs) -> Answer:
             falls, n_calls = asked.y[0] - asked.y[1:], len(outputs)
             detail, content = float(falls[-1]), weighed(falls[:n].reshape(-1, d), self.content.fills)
             share = self._share(detail, float(content.weights.max()))
-            step = None
+            target, step = next(wanted), None
             if share > 0 and self.change.sensitivity is not None:
-                (step,) = self.change.sensitivity(model, representation, [asked.target.read], seed)
+                (step,) = self.change.sensitivity(model, representation, [target], seed)
                 n_calls += step.n_calls
             change = weighed(falls[n:-1].reshape(-1, d), self.change.fills, step)
-            found, said = mixed(content, change, share), _words(detail * asked.unit, share)
-            notes = (said, *found.notes(representation.names))
+            share = share if change.weights.any() else 0.0
+            found = mixed(content, change, share)
+            notes = (_words(detail * asked.unit, share), *found.notes(representation.names))
             return judged(found.fit(float(asked.y[0])), asked, n_calls, notes)
 
         return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)
@@ -86,18 +87,23 @@ class Either:
 
 def mixed(content: Weighed, change: Weighed, share: float) -> Weighed:
     """Weights of both, brought to one spread between theirs."""
+    if share in (0.0, 1.0):
+        return change if share else content
     own, other = float(content.weights.std()), float(change.weights.std())
     spread = (1 - share) * own + share * other
     one, two = (part * spread / (size or 1.0) for part, size in ((1 - share, own), (share, other)))
     return Weighed(
         one * content.weights + two * change.weights,
-        two * change.half,
+        two * change.widest,
         change.spoke if share > 0.5 else content.spoke,
+        relative=False,
     )
 
 
 def _words(detail: float, share: float) -> str:
     """What the copy without fine detail says."""
     fell = f"falls by {detail:.3g}" if detail > 0 else "does not fall"
+    if detail > 0 and share == 0:
+        fell += ", but small changes of single parts explain nothing of it"
     what = {0.0: "the content of parts was", 1.0: "small changes were"}.get(share, "both kinds of cause were")
     return f"without the fine detail of all parts the output {fell}: {what} asked about"

@@ -16,6 +16,7 @@ from veridical.records import Fit, Floats, Verdict
 DRAWS = 256
 CANDIDATES = 64
 GOOD_FIT = 0.5
+TINY = 1e-100
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -53,6 +54,9 @@ class Evidence:
 def intervals(fit: Fit) -> Floats:
     """95 % intervals of the weights, (d, 2)."""
     half = stdtrit(fit.degrees, 0.975) * np.sqrt(np.diag(fit.covariance))
+    if fit.relative:  # by logarithms, for no size is less than nothing
+        far = np.exp(half / np.maximum(np.abs(fit.weights), TINY))
+        return np.sort(np.stack([fit.weights / far, fit.weights * far], axis=1), axis=1)
     return np.stack([fit.weights - half, fit.weights + half], axis=1)
 
 
@@ -211,6 +215,8 @@ def _fit_words(fidelity: float) -> str:
 
 def _clear_of_zero(fit: Fit) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Weights that are not zero, all at once with 95 % certainty (Bonferroni over the parts)."""
+    if fit.relative:
+        return np.asarray(fit.weights != 0)
     spread = np.sqrt(np.diag(fit.covariance))
     level = stdtrit(fit.degrees, 1 - 0.025 / max(int(fit.chosen.sum()), 1))
     return np.asarray(np.abs(fit.weights) > np.where(np.isinf(spread), np.inf, level * spread))

@@ -44,7 +44,7 @@ def describe(setting: Any) -> Any:
         return {"function": name_of(setting)}
     if setting is None or isinstance(setting, (Number, str)):
         return setting
-    if isinstance(setting, tuple) and all(map(is_dataclass, setting)):
+    if isinstance(setting, tuple):
         return [describe(each) for each in setting]
     size = getattr(setting, "shape", None) or (len(setting) if hasattr(setting, "__len__") else 1)
     return {"object": type(setting).__name__, "size": list(size) if isinstance(size, tuple) else size}

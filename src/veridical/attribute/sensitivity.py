@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import stdtrit
 
 from veridical.attribute.ask import Model, stacked
 from veridical.attribute.question import EPSILON, Answer, Outputs, Question, judged
@@ -49,9 +48,7 @@ class Sensitivity:
         note = f"weights are how far the output moves, root mean square, as {moves.says}"
 
         def answer(asked: Outputs) -> Answer:
-            fit = _fit(moves.changes(asked.y), float(asked.y[0]))
-            found = judged(fit, asked, len(outputs), (note,))
-            return replace(found, evidence=replace(found.evidence, intervals=_intervals(fit)))
+            return judged(_fit(moves.changes(asked.y), float(asked.y[0])), asked, len(outputs), (note,))
 
         return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)
 
@@ -137,11 +134,5 @@ def _fit(changes: Floats, own: float) -> Fit:
         measured=every,
         chosen=every,
         degrees=max(m - 1.0, 1.0),
+        relative=True,
     )
-
-
-def _intervals(fit: Fit) -> Floats:
-    """95 % intervals (d, 2) of sizes, by their logarithms, for they cannot be less than nothing."""
-    share = np.sqrt(np.diag(fit.covariance)) / np.maximum(fit.weights, 1e-100)
-    far = np.exp(stdtrit(fit.degrees, 0.975) * share)
-    return np.stack([fit.weights / far, fit.weights * far], axis=1)

@@ -18,10 +18,10 @@ from veridical.represent.fill import Blur, Fill, Interpolate
 
 MANY, NORMAL = 1e6, 1.96  # degrees of freedom, and half of a 95 % interval with so many
 LITTLE = 1e-3  # of the spread of the effects of another fill: a fill with less does not speak
+ROUNDING = 1e-12  # of the largest effect: a spread of less is none
 NAMED = 5  # parts of which it is said which fill spoke
 TAKEN_AWAY = (
-    "nothing says what would be there instead of these parts, so they were taken away: words left out, columns "
-    "drawn from the background"
+    "parts such as these cannot be put back to what is around them: they were taken away, as for vd.Occlusion"
 )
 
 
@@ -33,7 +33,7 @@ class Undo:
     its detail, ``LowRank()`` only what was changed a little in it. With several, the effects of each are brought
     to the spread over the parts that those of the first have; the fill that speaks most for the target counts, and
     notes name it. With ``sensitivity``, such as ``Sensitivity()``, effects are multiplied by how far small random
-    steps in the part move the output, as a share of the part where they do most; of a network, a gradient method
+    steps in the part move the output, next to the root mean square over all parts; of a network, a gradient method
     can say that.
 
     Weights are in the units of the output. One call a part and fill is exact, so intervals have no width but for
@@ -48,6 +48,8 @@ class Undo:
     def __post_init__(self) -> None:
         if not isinstance(self.fills, tuple) or not self.fills:
             raise InputError(f"fills wants a tuple of fills, such as (vd.Interpolate(),), not {self.fills!r}")
+        if self.sensitivity is not None and (isinstance(self.sensitivity, type) or not callable(self.sensitivity)):
+            raise InputError(f"sensitivity wants a method such as vd.Sensitivity(), not {self.sensitivity!r}")
         check_whole("n_draws", self.n_draws, 2)
 
     @property
@@ -107,13 +109,20 @@ class Weighed:
     """Weights of parts, and which of several fills spoke for each."""
 
     weights: Floats  # (d,)
-    half: Floats  # (d,) of the 95 % intervals
+    errors: Floats  # (d,) standard errors
     spoke: tuple[str, ...] = ()  # (d,) names of fills; none if there is but one
+    relative: bool = True  # errors say how large weights are, and never turn a sign
 
     def fit(self, own: float) -> Fit:
         """As a surrogate that has the instance's own output."""
         exact = fit_of(self.weights[None], own)
-        return replace(exact, covariance=np.diag((self.half / NORMAL) ** 2), degrees=MANY)
+        return replace(exact, covariance=np.diag(self.errors**2), degrees=MANY, relative=self.relative)
+
+    @property
+    def widest(self) -> Floats:
+        """Standard errors of intervals that reach as far to both sides as these do to the longer one."""
+        sizes = np.abs(self.weights)
+        return sizes * np.expm1(NORMAL * self.errors / np.where(sizes > 0, sizes, np.inf)) / NORMAL
 
     def notes(self, names: Sequence[str]) -> tuple[str, ...]:
         """Which fill spoke for the heaviest parts."""
@@ -124,30 +133,38 @@ class Weighed:
 
 def weighed(falls: Floats, fills: Sequence[Fill], step: Explanation | None = None) -> Weighed:
     """Weights from the falls by each fill (f, d), times what small steps give a part, if they were taken."""
-    largest = 1.0 if step is None else float(step.weights.max()) or 1.0
-    shares = np.ones(falls.shape[1]) if step is None else step.weights / largest
-    halves = np.zeros(falls.shape[1]) if step is None else (step.intervals[:, 1] - step.weights) / largest
-    if len(fills) == 1:
-        return Weighed(falls[0] * shares, np.abs(falls[0]) * halves)
-    weights, spoke, scales = combined(falls * shares)
-    every = np.arange(len(weights))
-    half = np.abs(falls[spoke, every]) * scales[spoke] * halves
-    return Weighed(weights, half, tuple(_name(fills[i]) for i in spoke))
+    sizes, errors = (1.0, 0.0) if step is None else _sizes(step)
+    weights, spoke = combined(falls * sizes)
+    names = _names(fills)
+    return Weighed(weights, np.abs(weights) * errors, tuple(names[i] for i in spoke) if len(fills) > 1 else ())
 
 
-def combined(effects: Floats) -> tuple[Floats, Ints, Floats]:
-    """Weights (d,) from effects by each fill (f, d), which fill spoke (d,), and what each was multiplied by (f,).
+def _sizes(step: Explanation) -> tuple[Floats, Floats]:
+    """How far steps in each part move the output, next to all parts (d,), and the errors of their logarithms (d,).
+
+    The largest of them would not do to compare with: it is the one that chance made largest.
+    """
+    sizes = np.abs(step.weights)
+    shares = sizes / (float(sizes.max()) or 1.0)
+    more = (step.intervals[:, 1] - step.weights) / np.where(sizes > 0, sizes, np.inf)
+    return shares / (float(np.sqrt(np.mean(shares**2))) or 1.0), np.log1p(more) / NORMAL
+
+
+def combined(effects: Floats) -> tuple[Floats, Ints]:
+    """Weights (d,) from effects by each fill (f, d), and which fill spoke (d,).
 
     All are brought to the spread of the first fill that does anything next to the others.
     """
     spread = effects.std(axis=1)
-    moves = spread > LITTLE * spread.max()
+    moves = spread > max(LITTLE * float(spread.max()), ROUNDING * float(np.abs(effects).max()))
     if not moves.any():
-        return effects[0], np.zeros(effects.shape[1], np.int64), np.ones(len(effects))
-    scales = np.where(moves, spread[moves.argmax()] / np.where(moves, spread, 1.0), 1.0)
+        return effects[0], np.zeros(effects.shape[1], np.int64)
+    scales = spread[moves.argmax()] / np.where(moves, spread, 1.0)
     brought = np.where(moves[:, None], effects * scales[:, None], -np.inf)
-    return brought.max(axis=0), brought.argmax(axis=0), scales
+    return brought.max(axis=0), brought.argmax(axis=0)
 
 
-def _name(fill: Any) -> str:
-    return str(getattr(fill, "__name__", type(fill).__name__))
+def _names(fills: Sequence[Any]) -> list[str]:
+    """What to call fills: with their settings, if there are two of a kind."""
+    names = [str(getattr(fill, "__name__", type(fill).__name__)) for fill in fills]
+    return [repr(fill) if names.count(name) > 1 else name for fill, name in zip(fills, names, strict=True)]

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix, issparse, vstack
 from veridical.errors import InputError
 from veridical.masks import Gaussian, Sizes, coins, euclidean
 from veridical.records import Bools, Features, Floats, Kernel, Part, Representation, Sample, Seed, Step
-from veridical.represent.regions import Places
+from veridical.represent.regions import Places, as_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,23 +68,20 @@ class SparseRow:
         return self._masked(masks)
 
     def step(self, size: float, seed: Seed, n_blocks: int | None = None) -> Step:
-        """Values moved by ``size`` of their own root mean square."""
-        far = size * float(np.sqrt(np.mean(np.square(self.row.data, dtype=np.float64))))
+        """Values moved by ``size`` of their own root mean square; whole ones by whole steps, and truths flip."""
+        own, kind = self.row.data, self.row.dtype.kind
+        far = size * float(np.sqrt(np.mean(np.square(own, dtype=np.float64))))
+        far = far if kind == "f" else max(float(np.rint(far)), 1.0)
 
         def toward(way: float, masks: Bools) -> Any:
-            moved = np.where(masks, self.row.data, self.row.data + way).astype(self.row.dtype)
+            moved = np.where(masks, own, as_type(own + way, own.dtype))
             places = np.tile(self.row.indices, len(masks))
             ends = np.arange(0, masks.size + 1, masks.shape[1])
             return csr_matrix((moved.ravel(), places, ends), shape=(len(masks), self.row.shape[1]))
 
-        every = np.ones(self.row.nnz, bool)
-        return Step(
-            partial(toward, far),
-            partial(toward, -far),
-            every,
-            False,
-            f"each value moves by {far:.3g}, up and down",
-        )
+        both = np.full(self.row.nnz, kind != "b")
+        says = "each value flips" if kind == "b" else f"each value moves by {far:.3g}, up and down"
+        return Step(partial(toward, -far if kind == "b" else far), partial(toward, -far), both, False, says)
 
     def gather(self, values: Any) -> Floats:
         """Of one number a column (p,), those of the parts."""
