@@ -8,6 +8,8 @@ each instance, so that seeds can be pooled; the tests are those of ``vd.veracity
 from __future__ import annotations
 
 import argparse
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -51,6 +53,7 @@ JUDGED = ("LIME", "KernelSHAP", "ours")  # rows of which signals are kept
 DROPPED = ("necessity@1", "necessity@5")
 EXAMPLES = ("a shape in one part",)  # kinds of which the first instance is kept, to be drawn
 DIGITS = 3
+BESIDE = re.compile(r" --(resume|(weights|limit|out|jobs) \S+)")  # what a command says of how it was run
 CONTROLS = 2  # instances of a cell that are explained twice more
 
 
@@ -217,21 +220,24 @@ def arguments() -> argparse.ArgumentParser:
 
 def join(paths: Sequence[Path], out: Path) -> None:
     """The cells of several files in one, those without an error first, and one example of each stand-in."""
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     results = cells.Results(out, "veracity", KEY)
-    for path in paths:
-        other = cells.Results(path, "veracity", KEY)
-        results.commands = list(dict.fromkeys([*results.commands, *other.commands]))
-        for cell in other.cells.values():
-            if not results.has(cell):
-                results.cells[results.key_of(cell)] = thinned(cell)
+    for cell in (cell for record in records for cell in record["cells"]):
+        if not results.has(cell):
+            results.cells[results.key_of(cell)] = thinned(cell)
     shown: set[str] = set()
     for cell in results.cells.values():
         if cell["standin"] in shown or not cell.get("example", {}).get("pictures"):
             cell.pop("example", None)
         else:
             shown.add(cell["standin"])
-    for cell in list(results.cells.values())[:1]:
-        results.put(cell)
+    commands = dict.fromkeys(BESIDE.sub("", each) for record in records for each in record["commands"])
+    whole = {
+        "experiment": "veracity",
+        "commands": [*commands],
+        **{k: records[0][k] for k in ("date", "environment")},
+    }
+    out.write_text(cells.written(whole, [cells.short(cell) for cell in results.cells.values()]), encoding="utf-8")
 
 
 def main(settings: argparse.Namespace) -> None:
