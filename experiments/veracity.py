@@ -8,6 +8,8 @@ each instance, so that seeds can be pooled; the tests are those of ``vd.veracity
 from __future__ import annotations
 
 import argparse
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -45,8 +47,13 @@ SHARES = (
     "clean control",
     "seed control",
 )
+CONTROL = ("clean control", "seed control")
+SIGNALS = ("believability", "fidelity", "sureness", "margin")
+JUDGED = ("LIME", "KernelSHAP", "ours")  # rows of which signals are kept
+DROPPED = ("necessity@1", "necessity@5")
 EXAMPLES = ("a shape in one part",)  # kinds of which the first instance is kept, to be drawn
 DIGITS = 3
+BESIDE = re.compile(r" --(resume|(weights|limit|out|jobs) \S+)")  # what a command says of how it was run
 CONTROLS = 2  # instances of a cell that are explained twice more
 
 
@@ -92,7 +99,7 @@ def measure(cell: cells.Cell, run: Run, only: Sequence[str] = ()) -> dict[str, A
     plan = planned(cell, found, only)
     came = list(outcomes(plan))
     good = [each for each in came if each.case is not None]
-    return {
+    return thinned({
         "accuracy": found.accuracy,
         "tried": len(came),
         "caused": len(good),
@@ -102,7 +109,7 @@ def measure(cell: cells.Cell, run: Run, only: Sequence[str] = ()) -> dict[str, A
         "cause_calls": int(np.mean([each.made.n_calls for each in came])),
         **({"rows": {row: told(good, plan.rows, row) for row in plan.rows}} if good else {}),
         **({"example": example(good[0])} if good and not cell["part"] and cell["kind"] in EXAMPLES else {}),
-    }
+    })  # fmt: skip
 
 
 def told(good: Sequence[Outcome], rows: Sequence[str], row: str) -> dict[str, Any]:
@@ -116,6 +123,24 @@ def told(good: Sequence[Outcome], rows: Sequence[str], row: str) -> dict[str, An
     calls = [each.explained[row].n_calls for each in good if row in each.explained]
     whys = Counter(str(each.reasons[("flip@1", row)])[:120] for each in good if ("flip@1", row) in each.reasons)
     return found | ({"calls": int(np.mean(calls))} if calls else {}) | ({"failed": dict(whys)} if whys else {})
+
+
+def thinned(cell: cells.Cell) -> cells.Cell:
+    """Without what no table has: signals of rows that are not judged by them, and instances without a number."""
+    found = {row: {} for row in cell.get("rows", {})}
+    for row, numbers in cell.get("rows", {}).items():
+        for test, known in numbers.items():
+            if test == "flips":
+                found[row][test] = known if isinstance(known, str) else " ".join(map(str, known))
+            elif test in CONTROL:
+                found[row][test] = [each for each in known if each is not None]
+            elif test == "overlap" and set(known) <= {0.0, 1.0, None}:
+                found[row][test] = bits(np.array(known, dtype=float))
+            elif test == "top 3" and "shape" not in cell.get("kind", "shape"):
+                continue
+            elif test not in DROPPED and (test not in SIGNALS or row.startswith(JUDGED)):
+                found[row][test] = known
+    return {key: value for key, value in cell.items() if key != "confidence"} | ({"rows": found} if found else {})
 
 
 def bits(values: Iterable[float]) -> str:
@@ -194,16 +219,25 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def join(paths: Sequence[Path], out: Path) -> None:
-    """The cells of several files in one, those without an error first."""
+    """The cells of several files in one, those without an error first, and one example of each stand-in."""
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     results = cells.Results(out, "veracity", KEY)
-    for path in paths:
-        other = cells.Results(path, "veracity", KEY)
-        results.commands = list(dict.fromkeys([*results.commands, *other.commands]))
-        for cell in other.cells.values():
-            if not results.has(cell):
-                results.cells[results.key_of(cell)] = cell
-    for cell in list(results.cells.values())[:1]:
-        results.put(cell)
+    for cell in (cell for record in records for cell in record["cells"]):
+        if not results.has(cell):
+            results.cells[results.key_of(cell)] = thinned(cell)
+    shown: set[str] = set()
+    for cell in results.cells.values():
+        if cell["standin"] in shown or not cell.get("example", {}).get("pictures"):
+            cell.pop("example", None)
+        else:
+            shown.add(cell["standin"])
+    commands = dict.fromkeys(BESIDE.sub("", each) for record in records for each in record["commands"])
+    whole = {
+        "experiment": "veracity",
+        "commands": [*commands],
+        **{k: records[0][k] for k in ("date", "environment")},
+    }
+    out.write_text(cells.written(whole, [cells.short(cell) for cell in results.cells.values()]), encoding="utf-8")
 
 
 def main(settings: argparse.Namespace) -> None:

@@ -26,6 +26,7 @@ from sets import NoDataError
 KEY = ("seed", "size", "what")
 SECONDS = {"voices": 17.0, "music": 26.0, "others": 1.6}  # of a recording in a pack
 SNRS = (6, 3, 0, -3, -6)  # decibels of the voice above all else
+UNCLEAR = "-6"  # not among those that the threshold is chosen by
 LOUD = 6.0  # decibels of another sound above the music
 BESIDE = ", another sound"
 WIDE = 2 * voices.detector.FRAMES - 1  # frames of an excerpt in which a voice may be anywhere
@@ -68,14 +69,15 @@ def frames(net: Any, parts: Any, seed: int, size: voices.Size) -> dict[str, Any]
 def windows(net: Any, parts: Any, seed: int, n: int) -> dict[str, Any]:
     """115 frames with a word across the middle, or without any voice: how often each is told right.
 
-    The threshold is the best for as many windows of the speakers and tracks that are left for it.
+    The threshold is the best for such windows, as far as they are clear, of speakers and tracks left for it.
     """
     rng = voices.chance(seed, "windows")
     valid, test = (_answers(net, parts[part], n, rng) for part in ("valid", "test"))
-    said = np.concatenate(list(valid.values()))
-    weights = [1.0 if "none" not in kind else len(SNRS) for kind in valid]
-    truth = np.repeat(["none" not in kind for kind in valid], n)
-    threshold = voices.training.chosen(said, truth, np.repeat(weights, n))
+    clear = {kind: said for kind, said in valid.items() if not kind.startswith(UNCLEAR)}
+    spoken = np.array(["none" not in kind for kind in clear])
+    weights = np.where(spoken, 1 / spoken.sum(), 1 / (~spoken).sum())  # half of them without a voice
+    said = np.concatenate(list(clear.values()))
+    threshold = voices.training.chosen(said, np.repeat(spoken, n), np.repeat(weights, n))
     return {
         "right": {kind: _right(kind, found, threshold) for kind, found in test.items()},
         "at one half": {kind: _right(kind, found, 0.5) for kind, found in test.items()},

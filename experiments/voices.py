@@ -29,7 +29,7 @@ MADE = "made"  # in place of a folder: sounds made here
 PART = {"train": 0, "valid": 1, "test": 2, "windows": 3}  # each has its own chance
 
 
-LONG = replace(training.Training(), batches=100, frames=detector.FRAMES + 256)  # fewer, longer excerpts
+LONG = replace(training.Training(), batches=120, frames=detector.FRAMES + 256)  # fewer, longer excerpts
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Size:
     """How large a detector is, and how much it hears."""
 
     width: int = 32
-    songs: int = 300  # of 20 seconds, mixed to train on
+    songs: int = 500  # of 20 seconds, mixed to train on
     tests: int = 40  # songs to test on, and half as many to choose a threshold by
     how: training.Training = LONG
 

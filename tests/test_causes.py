@@ -19,6 +19,7 @@ from veridical.debug.adversary.contents import ridges
 from veridical.debug.adversary.edits import drawn_masks
 from veridical.debug.adversary.mix import mixed, norms
 from veridical.debug.adversary.records import Aim, Decision, aimed
+from veridical.debug.veracity.case import Case
 
 RNG = np.random.default_rng(0)
 SEED = np.random.SeedSequence(0)
@@ -249,6 +250,24 @@ def test_instances_of_several_shapes() -> None:
         found = kind(aim, SEED)
         assert [cause.changed.shape for cause in found] == [x.shape for x in X]
         assert sum(cause.success for cause in found) >= 3
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_is_cut_where_it_changes_is_cut_alike_after_the_change(axis: int) -> None:
+    levels = [
+        np.repeat((-1) ** i * np.array([0.0, 3.0, -2.0, 1.0]), [8 + i, 12 - i, 5 + i, 15 - i]) for i in range(6)
+    ]
+    series = [np.stack([level, np.abs(level)], axis=1 - axis) for level in levels]
+    windows = vd.Windows(4, cut=vd.ChangePoints(), together=True, time_axis=axis)
+
+    def predict(batch: Any) -> Any:
+        return expit(3 * np.moveaxis(np.asarray(batch), axis + 1, 1)[:, 12:18, 0].mean(axis=1))
+
+    aim = aimed(predict, windows, series)
+    for cause in vd.SwappedParts()(aim, SEED):
+        assert cause.success
+        case = Case.of(cause, windows, (aim.model, aim.decision), SEED)
+        np.testing.assert_array_equal(case.sizes > 0, cause.parts)
 
 
 # other content

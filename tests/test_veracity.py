@@ -15,10 +15,11 @@ from sklearn.pipeline import make_pipeline
 
 import veridical as vd
 from veridical.debug.adversary.records import Aim, Cause, Found
-from veridical.debug.ranking import auroc, placements
+from veridical.debug.ranking import auroc, placements, rate
 from veridical.debug.veracity.case import Case
 from veridical.debug.veracity.orders import Typical, greedy, ranked, unasked
 from veridical.debug.veracity.trials import correlation, firsts
+from veridical.evaluate.compare import interval
 from veridical.evaluate.report import named
 from veridical.masks import generator
 from veridical.records import Floats, Seed
@@ -214,6 +215,14 @@ def test_placements_average_to_the_area() -> None:
         np.testing.assert_allclose(some.mean(), auroc(scores, wrong)[0])
 
 
+def test_shares_that_are_all_alike_are_not_sure() -> None:
+    mean, low, high = rate(np.array([1.0, 1.0, 1.0, np.nan]))
+    assert (mean, high) == (1.0, 1.0)
+    np.testing.assert_allclose(low, 3 / (3 + 1.959964**2), rtol=1e-5)  # Wilson, of three of three
+    assert rate(np.array([0.2, 0.4])) == interval(np.array([0.2, 0.4]))
+    assert np.isnan(rate(np.array([1.0]))[1])
+
+
 def test_the_area_of_a_signal_is_that_of_right_against_wrong() -> None:
     r = report()
     told, right = r.score("fidelity (Spot)", "Lime").values, r.score("hit@1 (Spot)", "Lime").values
@@ -252,6 +261,12 @@ def test_other_causes_do_not_change_what_one_gives() -> None:
     np.testing.assert_array_equal(
         alone.score("mean flip (Push)", "Occlusion").values, both.score("mean flip (Push)", "Occlusion").values
     )
+
+
+def test_causes_by_default_fit_the_instances() -> None:
+    found = vd.veracity(linear, PARTS, X[:4], methods=vd.Occlusion())
+    assert list(found.recipe["causes"]) == ["Square", "NoisyParts", "DrawnShape", "SwappedParts"]
+    assert {curve.cause for curve in found.curves} <= set(found.recipe["causes"])
 
 
 # ---- rows that ask no model
@@ -294,6 +309,28 @@ def test_one_column_or_three_are_edited_by_default() -> None:
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=list("abcd"))
     found = vd.veracity(lambda Z: Z.gt(0).mean(axis=1), vd.Rows(table), table[:12], methods=vd.Occlusion())
     assert {curve.cause for curve in found.curves} == {"EditedColumns", "EditedColumns(k=3)"}
+
+
+def test_slopes_count_by_how_far_their_numbers_are() -> None:
+    """A column of large slope whose value is the usual one did nothing."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(200, 3))
+
+    def predict(rows: Any) -> Floats:
+        return 1 / (1 + np.exp(-(np.asarray(rows) @ [2.0, 1.0, 0.0])))
+
+    x, changed = np.array([[-0.5, 0.0, 0.0]]), np.array([[-0.5, 4.0, 0.0]])
+    cause = Cause(x[0], changed[0], 0, 1, 0.95, True, np.array([False, True, False]))
+    case = case_of(linear, Push())
+    own = Case.of(
+        cause,
+        vd.Rows(table, discretize=vd.Continuous()),
+        (replace(case.model, predict=predict), case.decision),
+        case.seed,
+    )
+    why = vd.Lime()(own.model, own.representation, (own.target,), own.seed)[0]
+    assert why.weights.argmax() == 0
+    assert own.effects(why).argmax() == 1
 
 
 def test_words_of_texts() -> None:

@@ -23,10 +23,15 @@ def values(cells: Iterable[Cell], row: str, test: str, before: str | None = None
     return np.array(found)
 
 
+def known(cells: Iterable[Cell], row: str, test: str) -> Any:
+    """A test that few instances have, of any of them."""
+    return np.array([each for cell in cells for each in cell["rows"].get(row, {}).get(test, ())], dtype=float)
+
+
 def curve(cells: Sequence[Cell], row: str) -> Any:
     """The share of causes whose first k parts flip the decision, k from 0 on; nothing if the row has failed."""
     known = [cell for cell in cells if "flip@1" in cell["rows"].get(row, {})]
-    sums = [cell["rows"][row]["flips"] for cell in known]
+    sums = [np.array(cell["rows"][row]["flips"].split(), dtype=int) for cell in known]
     n = sum(cell["caused"] - len(missing(cell, row)) for cell in known)
     return np.sum(sums, axis=0) / n if n and len({len(each) for each in sums}) == 1 else np.array([])
 

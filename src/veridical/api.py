@@ -261,12 +261,13 @@ def veracity(
 
     >>> import numpy as np
     >>> import veridical as vd
+    >>> pictures = np.random.default_rng(0).normal(size=(6, 8, 8))
     >>> def predict(pictures):
-    ...     return 1 / (1 + np.exp(-pictures[:, 2:4, 2:4].sum(axis=(1, 2))))
-    >>> X = np.random.default_rng(0).normal(size=(12, 8, 8))
-    >>> report = vd.veracity(predict, vd.Grid(4, 4), X, methods=vd.Undo(), causes=vd.SwappedParts())
-    >>> report.findings
-    ('Undo: the heaviest part is guilty in 100 % of SwappedParts (random parts: 25 %).',)
+    ...     return 1 / (1 + np.exp(-pictures[:, :4, :4].sum(axis=(1, 2))))
+    >>> parts = vd.Grid(2, 2, fill=vd.WholeMean())
+    >>> report = vd.veracity(predict, parts, pictures, methods=vd.Occlusion(), causes=vd.NoisyParts())
+    >>> round(report.score("hit@1 (NoisyParts)", "Occlusion").mean, 2)
+    0.83
     """
     found = {name: _method(method) for name, method in named(methods).items()}
     asked = (checked_model(predict, classes), checked_representer(represent), X)
@@ -422,9 +423,8 @@ def _asked(method: Any, purpose: Any) -> Any:
     if purpose is None:
         return _method(method)
     if method is not None:
-        raise InputError(
-            f"a purpose chooses the method: leave purpose={purpose!r} out, or method={type(method).__name__}"
-        )
+        name = getattr(method, "__name__", type(method).__name__)
+        raise InputError(f"a purpose chooses the method: leave out method, {name}, or purpose, {purpose!r}")
     return method_for(purpose)
 
 

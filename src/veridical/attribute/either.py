@@ -94,7 +94,7 @@ def mixed(content: Weighed, change: Weighed, share: float) -> Weighed:
     one, two = (part * spread / (size or 1.0) for part, size in ((1 - share, own), (share, other)))
     return Weighed(
         one * content.weights + two * change.weights,
-        two * change.errors,
+        two * change.widest,
         change.spoke if share > 0.5 else content.spoke,
         relative=False,
     )

@@ -118,6 +118,12 @@ class Weighed:
         exact = fit_of(self.weights[None], own)
         return replace(exact, covariance=np.diag(self.errors**2), degrees=MANY, relative=self.relative)
 
+    @property
+    def widest(self) -> Floats:
+        """Standard errors of intervals that reach as far to both sides as these do to the longer one."""
+        sizes = np.abs(self.weights)
+        return sizes * np.expm1(NORMAL * self.errors / np.where(sizes > 0, sizes, np.inf)) / NORMAL
+
     def notes(self, names: Sequence[str]) -> tuple[str, ...]:
         """Which fill spoke for the heaviest parts."""
         top = [int(j) for j in np.argsort(-self.weights, kind="stable")[:NAMED] if self.weights[j] > 0]

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from veridical.evaluate.compare import interval
 from veridical.records import Bools, Floats
 
 Z = float(ndtri(0.975))
@@ -47,6 +48,19 @@ def precision(scores: Floats, wrong: Bools, share: float = 0.1) -> tuple[float, 
     sure, tied = scores > edge, scores == edge
     hits = wrong[sure].sum() + (k - sure.sum()) * wrong[tied].mean()
     p = float(hits / k)
-    center, half = p + Z**2 / (2 * k), Z * np.sqrt(p * (1 - p) / k + Z**2 / (4 * k**2))
-    scale = 1 + Z**2 / k
-    return p, float(max((center - half) / scale, 0.0)), float(min((center + half) / scale, 1.0))
+    return p, *wilson(p, k)
+
+
+def rate(values: Floats) -> tuple[float, float, float]:
+    """The mean of numbers and its 95 % interval: Wilson's of zeros and ones, which may all be alike."""
+    known = values[np.isfinite(values)]
+    if len(known) > 1 and np.isin(known, (0.0, 1.0)).all():
+        return float(known.mean()), *wilson(float(known.mean()), len(known))
+    return interval(values)
+
+
+def wilson(p: float, n: int) -> tuple[float, float]:
+    """The 95 % interval of a share p of n (Wilson 1927)."""
+    center, half = p + Z**2 / (2 * n), Z * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+    scale = 1 + Z**2 / n
+    return float(max((center - half) / scale, 0.0)), float(min((center + half) / scale, 1.0))

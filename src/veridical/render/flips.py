@@ -115,7 +115,7 @@ def _example(e: Example, draw: Draw, with_views: bool) -> Markup:
     what = f"Decided {label}; after the change {wrong}, whose probability went from {change}."
     where = f" Changed most: {listing(e.parts)}." if e.parts else ""
     head = join(escape(f"{plain(e.cause, 60)}, instance {e.row}"), tag("small", {}, escape(what + where, 400)))
-    before = bare(e.original) if e.original is not None and with_views else NONE
+    before = bare(_silent(e)) if e.original is not None and with_views else NONE
     title = tag("p", {"class": "vd-aside"}, escape("Before the change")) if before else NONE
     found = [_audible(e, why) for why in e.explanations]
     shown = [_explained(m, why, draw, with_views) for m, why in zip(e.methods, found, strict=False)]
@@ -137,6 +137,13 @@ def _heard(e: Example) -> Markup:
     names = ("Before the change", "After it")
     tracks = [("", name, sound.as_samples(one, peak)) for name, one in zip(names, samples, strict=True)]
     return tag("div", {"class": "vd-view"}, heard(tracks, rate))
+
+
+def _silent(e: Example) -> View:
+    """The instance before the change, without what makes a sound of it where the recording is played below."""
+    assert e.original is not None
+    known = {key: v for key, v in e.original.data.items() if e.sounds is None or key not in ("front", "values")}
+    return View(e.original.kind, known) if e.original.kind == "spectrogram" else e.original
 
 
 def _audible(e: Example, why: Explanation) -> Explanation:

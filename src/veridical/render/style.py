@@ -247,6 +247,7 @@ CURVE_STYLE = """
 .vd .vd-curves .vd-key span{display:inline-flex;align-items:center;gap:.5em}
 .vd .vd-curves .vd-key svg{width:28px;height:10px;flex:none}
 .vd .vd-found{margin-top:1.4em}
+.vd .vd-aside+.vd-view{margin-top:.7em}
 """
 CHECK_STYLE = """
 .vd .vd-verdict.vd-none{border-color:var(--vd-line);background:var(--vd-tint)}

@@ -122,9 +122,8 @@ def _spectrogram(view: View, marks: Marks) -> Markup:
     content = png(shrink(levels, h, w), heat())
     told = ("the spectrogram", MAP, axes)
     first, second = _pair(content, sample(labels, h, w), marks, told, (MAP, 220))
-    pair = (figure(escape("as it is"), first), figure(escape("what counts in it"), second))[
-        : 1 + bool(marks.names)
-    ]
+    pair = [figure(escape("as it is"), first), figure(escape("what counts in it"), second)]
+    pair = pair if marks.names else [figure(NONE, first)]
     return join(tag("div", {"class": "vd-pair"}, *pair), players(data, marks))
 
 

@@ -72,7 +72,7 @@ class Places:
     def moved(self, x: Array, size: float, signs: Floats) -> tuple[Array, Array | None, str]:
         """The instance moved by the signs of numbers, the opposite way if there is one, and how far, in words."""
         if x.dtype.kind == "b":  # there is no less than the whole way
-            return x ^ (np.abs(signs) < size), None, f"{100 * size:.3g} % of its values flip"
+            return x ^ (np.abs(signs) < size), None, f"{100 * size:.3g} % of the values of a part flip"
         step = size * self.spread_of(x)
         if x.dtype.kind in "iu":
             step = np.maximum(np.rint(step), 1.0)
@@ -124,7 +124,7 @@ class ArrayComposer:
     def of(cls, x: Array, fill: Array, places: Places) -> ArrayComposer:
         bits = np.dtype(f"u{x.dtype.itemsize}")
         own, other = (np.ascontiguousarray(a).view(bits).ravel() for a in (x, fill))
-        return cls(other, own ^ other, places.spread.ravel().astype(np.intp), places, x.dtype)
+        return cls(other, own ^ other, places.spread.ravel(), places, x.dtype)
 
     @property
     def size(self) -> int:

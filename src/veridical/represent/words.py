@@ -216,7 +216,7 @@ class TextComposer:
         instead = [wrong.get(piece, "") for piece, _ in self.pieces]
         end = next(c for c in map(chr, range(0xD800)) if not any(c in text for text in (*self.plain, *instead)))
         made = TextComposer.joined(self.pieces, instead, end, self.n_parts)
-        return Moved(made, None, True, "two neighboring letters of each change places")
+        return Moved(made, None, True, "two neighboring letters of each part change places")
 
     @property
     def plain(self) -> tuple[str, ...]:

@@ -58,8 +58,9 @@ class NoisyParts(OfArrays):
     def others(self, scene: Scene, strength: float, rng: np.random.Generator) -> Array:
         """The instance under noise of its own spread, times a factor that rises."""
         x = numbers_of(scene.x, "an instance")
-        noise = rng.standard_normal((AT_ONCE, *x.shape[1:]))
-        return within(x + _level(FAINT, LOUD, strength) * (x.std() or 1.0) * noise, x)
+        noise = rng.standard_normal((AT_ONCE, *x.shape[1:]), dtype=np.float32)
+        noise *= _level(FAINT, LOUD, strength) * (float(x.std()) or 1.0)
+        return within(x + noise, x)
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,15 @@ class Climb:
         self.aim, self.rows = aim, rows
         self.x = np.concatenate([numbers_of(aim.inputs[i], "an instance") for i in rows])  # (m, …)
         self.rngs = [generator(seed, int(i)) for i in rows]
-        self.delta, self.best = np.zeros((2, *self.x.shape))
+        self.delta: Any
+        self.best: Any
+        self.delta, self.best = np.zeros((2, *self.x.shape), np.result_type(self.x, np.float32))
         self.flips: Bools = np.zeros(len(rows), bool)
         self.support = aim.decision.support(aim.outputs[rows], aim.wanted[rows])
         self.level = _odds(self.support)  # log-odds of the wanted label, under the change so far
         self.n_calls = np.zeros(len(rows), np.int64)
         self.parts: list[Bools | None] = [None] * len(rows)  # (m) those that the best change is confined to
+        self.boxes = [[(0, n) for n in self.x.shape[1:]]] * len(rows)  # from where to where, along each axis
         self.inside: Array | None = None  # (m, …) 1 where values may be changed; None for everywhere
 
     def again(self, at: Ints) -> None:
@@ -59,8 +62,7 @@ class Climb:
         flips, support = decision(outputs) == wanted, decision.support(outputs, wanted)
         np.add.at(self.n_calls, at, 1)
         order = np.lexsort((support, flips))  # the last one of an instance is its best
-        for row in order:
-            i = at[row]
+        for i, row in {int(at[row]): row for row in order}.items():
             if (flips[row], support[row]) > (self.flips[i], self.support[i]):
                 self.flips[i], self.support[i], self.best[i] = flips[row], support[row], deltas[row]
         return _odds(support)
@@ -82,23 +84,14 @@ class Climb:
             drawn = drawn.take((np.arange(n) + start) // side, axis=axis)
         return np.asarray(drawn if self.inside is None else drawn * self.inside[i])
 
-    def box(self, i: int) -> list[tuple[int, int]]:
-        """From where to where values of instance i may be changed, along each axis."""
-        shape = self.x.shape[1:]
-        if self.inside is None:
-            return [(0, n) for n in shape]
-        at = np.nonzero(self.inside[i])
-        return [
-            (int(each.min()), int(each.max()) + 1) if n > FEW else (0, n)
-            for each, n in zip(at, shape, strict=True)
-        ]
-
     def confine(self, own: Mapping[int, tuple[Representation, Any]]) -> None:
         """Change values of some instances only within these of their parts."""
         if self.inside is None:
             self.inside = np.zeros(self.x.shape)
         for i, (representation, mask) in own.items():
             self.inside[i] = places_of(representation, mask, self.x.shape[1:])
+            at = np.nonzero(self.inside[i])
+            self.boxes[i] = [(int(each.min()), int(each.max()) + 1) for each in at]
 
     def found(self, eps: float) -> dict[int, Found]:
         """The best of each instance, of a search that went as far as this."""
@@ -257,7 +250,7 @@ class Spsa(ByAsking):
             for _ in range(PAIRS):
                 ways = np.stack([climb.signs(int(i)) for i in todo])
                 both = np.concatenate([climb.delta[todo] + eps * ways / 2, climb.delta[todo] - eps * ways / 2])
-                up, down = np.split(climb.heights(np.tile(todo, 2), np.clip(both, -eps, eps)), 2)
+                up, down = np.split(climb.heights(np.tile(todo, 2), both.clip(-eps, eps)), 2)
                 found += _along(up - down, ways)
             slopes[todo] = MEMORY * slopes[todo] + found
             usual = np.sqrt(np.mean(slopes[todo] ** 2, axis=tuple(range(1, slopes.ndim)), keepdims=True))
@@ -273,12 +266,13 @@ def _squared(climb: Climb, i: int, eps: float, share: float) -> tuple[Floats, Fl
     shape, rng = climb.x.shape[1:], climb.rngs[i]
     long = [n > FEW for n in shape]
     part = (LARGE * (SMALL / LARGE) ** share) ** (1 / max(sum(long), 1))
-    at = []
-    for (low, high), is_long in zip(climb.box(i), long, strict=True):
+    at, sizes = [], []
+    for (low, high), is_long in zip(climb.boxes[i], long, strict=True):
         side = max(round(part * (high - low)), 1) if is_long else high - low
         start = int(rng.integers(low, high - side + 1))
         at.append(slice(start, start + side))
-    signs = rng.integers(0, 2, [1 if is_long else n for n, is_long in zip(shape, long, strict=True)]) * 2.0 - 1.0
+        sizes.append(1 if is_long else side)
+    signs = rng.integers(0, 2, sizes) * 2.0 - 1.0
     found = []
     for way in (eps, -eps):
         moved = climb.delta[i].copy()

@@ -12,8 +12,9 @@ from veridical.attribute.ask import Model, Target, resolve
 from veridical.debug.adversary.mix import mixed, norms
 from veridical.debug.adversary.records import Cause, Decision, alone
 from veridical.errors import InputError
+from veridical.evaluate.believe import effects_of
 from veridical.masks import child_of
-from veridical.records import Bools, Floats, Representation, Representer, Seed
+from veridical.records import Bools, Explanation, Floats, Representation, Representer, Seed
 
 AT_ONCE = 1024  # inputs that are made at once
 
@@ -99,6 +100,10 @@ class Case:
         changed = mixed(self.representation, self.cause, parts[None])
         cause = replace(self.cause, changed=alone(changed), parts=parts)
         return Case.of(cause, self.represent, (self.model, self.decision), self.child(int(parts.sum())))
+
+    def effects(self, explanation: Explanation) -> Floats:
+        """What each part adds for the wrong label, as an explanation says, (d,)."""
+        return effects_of(self.representation, explanation, self.seed)
 
     def clean(self) -> Representation:
         """The instance before the change, cut into the same parts."""

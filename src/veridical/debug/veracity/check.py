@@ -12,7 +12,7 @@ from veridical.attribute.given import answered, seed_of
 from veridical.debug.adversary import CAUSES
 from veridical.debug.adversary.records import aimed
 from veridical.debug.cases import checked, drawn
-from veridical.debug.ranking import auroc
+from veridical.debug.ranking import auroc, rate
 from veridical.debug.records import DEAR, Rng, Subject, rows_at
 from veridical.debug.similarity import ANOTHER, CONSTANT, NOISE, SHUFFLED
 from veridical.debug.veracity.case import Case
@@ -46,9 +46,14 @@ class Named:
     right: Explanation
 
     @property
+    def effects(self) -> tuple[Floats, Floats]:
+        """What each part adds for the wrong label, and for the right one."""
+        return self.case.effects(self.wrong), self.case.effects(self.right)
+
+    @property
     def order(self) -> Ints:
         """Parts as the explanation of the wrong label ranks them."""
-        return ranked(self.wrong.weights, self.case.seed)
+        return ranked(self.effects[0], self.case.seed)
 
     def first(self, order: Ints) -> float:
         """1 where the first part is guilty."""
@@ -84,7 +89,7 @@ def veracity(method: Method, subject: Subject, rng: Rng) -> Verdict:
     rivals = _rivals(some, Typical.of(subject.X))
     if some[0].case.guilty is None:
         return _small(some, rivals, notes, generator(seed, SHUFFLE))
-    values = np.array([each.higher(each.wrong.weights, each.right.weights) for each in some])
+    values = np.array([each.higher(*each.effects) for each in some])
     mean, low, high = clipped(values)
     first = np.array([each.first(each.order) for each in some])
     got = {
@@ -93,7 +98,7 @@ def veracity(method: Method, subject: Subject, rng: Rng) -> Verdict:
     nulls = _nulls(some, generator(seed, SHUFFLE))
     lines = (
         Measured(HIGHER, mean, low, high, len(some), nulls),
-        Measured(FIRST, *clipped(first), len(some), got),
+        Measured(FIRST, *rate(first), len(some), got),
     )
     passed = bool(low > 0)
     return Verdict(
@@ -209,12 +214,12 @@ def _changed(some: Sequence[Named], rng: np.random.Generator) -> dict[str, list[
     """Weights for both labels that know nothing of the case: even, drawn, shuffled, another's."""
     found: dict[str, list[tuple[Floats, Floats]]] = {CONSTANT: [], NOISE: [], SHUFFLED: [], ANOTHER: []}
     for i, each in enumerate(some):
-        own, d, other = (each.wrong.weights, each.right.weights), each.case.d, some[i - 1]
+        own, d, other = each.effects, each.case.d, some[i - 1]
         found[CONSTANT].append((np.zeros(d), np.zeros(d)))
         found[NOISE].append((rng.random(d), rng.random(d)))
         found[SHUFFLED].append((rng.permutation(own[0]), rng.permutation(own[1])))
         fits = other.case.d == d
-        found[ANOTHER].append((other.wrong.weights, other.right.weights) if fits else found[SHUFFLED][-1])
+        found[ANOTHER].append(other.effects if fits else found[SHUFFLED][-1])
     return found
 
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from veridical.attribute.recipe import name_of, recipe_of
 from veridical.debug.adversary.records import labels_of
-from veridical.debug.ranking import auroc, placements
+from veridical.debug.ranking import auroc, placements, rate
 from veridical.debug.veracity.findings import findings
 from veridical.debug.veracity.orders import NORM
 from veridical.debug.veracity.questions import Test, named, tests_of
 from veridical.debug.veracity.trials import Examination, Outcome
 from veridical.errors import InputError, NotApplicable
-from veridical.evaluate.compare import compare, fewest, interval
+from veridical.evaluate.compare import compare, fewest
 from veridical.evaluate.records import Comparison, Curve, Example, Report, Score
 from veridical.evaluate.report import reason_of
 from veridical.masks import child_of, generator
@@ -99,7 +99,7 @@ class Table:
             values, mean, low, high = self._area(test.name.removesuffix(" AUROC"), row)
         else:
             values = self.values(test.name, row)
-            mean, *ends = interval(values)
+            mean, *ends = rate(values)
             low, high = (float(end) for end in np.clip(ends, test.least, test.most))
         known = int(np.isfinite(values).sum())
         reason = self._reason(test, row) if known < len(values) else ""
@@ -168,8 +168,8 @@ def curves(plan: Examination, cause: str, some: Sequence[Outcome]) -> Iterator[C
             if each.flips is not None:
                 own = each.flips[r]
                 flips[each.row] = np.append(own, np.full(most + 1 - len(own), own[-1]))
-        rate, low, high = np.array([interval(column) for column in flips.T]).T
-        yield Curve(cause, row, flips, rate, np.clip(low, 0, 1), np.clip(high, 0, 1))
+        mean, low, high = np.array([rate(column) for column in flips.T]).T
+        yield Curve(cause, row, flips, mean, low, high)
 
 
 def _examples(plan: Examination, done: Mapping[str, Sequence[Outcome]]) -> Iterator[Example]:
@@ -180,8 +180,7 @@ def _examples(plan: Examination, done: Mapping[str, Sequence[Outcome]]) -> Itera
         assert case is not None
         ends = np.zeros((2, case.d), bool)
         ends[1] = True
-        wanted = np.full(2, each.made.wanted)
-        before, after = plan.aim.decision.support(case.outputs_of(ends), wanted)
+        before, after = case.decision.support(case.outputs_of(ends), np.full(2, each.made.wanted))
         order = np.argsort(-case.sizes, kind="stable")
         chosen = order[case.guilty[order]] if case.guilty is not None else order
         labels = labels_of(plan.aim.model, plan.aim.outputs.shape[1])

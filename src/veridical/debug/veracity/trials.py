@@ -114,7 +114,7 @@ class Sheet:
         """The explanations of a case, and the order of parts of every row, or why it has none."""
         made, failed = self.explain(case, case.representation, OWN)
         orders: dict[str, Ints | str] = {
-            name: ranked(made[name].weights, case.seed) if name in made else words(failed[name])
+            name: ranked(case.effects(made[name]), case.seed) if name in made else words(failed[name])
             for name in self.plan.methods
         }
         every = {**orders, **references(case), **unasked(case, self.plan.typical)}
@@ -155,7 +155,7 @@ class Sheet:
             self.note("mean flip", row, flips[1:].mean(), reason)
             sets = [np.nan, np.nan]
             if row in self.explained:
-                positive = self.explained[row].weights > 0
+                positive = self.case.effects(self.explained[row]) > 0
                 masks = np.stack([positive, np.isin(np.arange(d), norm[: positive.sum()])])
                 sets = self.case.flips(masks).astype(np.float64).tolist()
             self.note("positive set", row, sets[0], reason or NO_SIGN)
