@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from veridical.attribute.ask import Model, stacked
+from veridical.attribute.occlusion import drawn_fit
 from veridical.attribute.question import EPSILON, Answer, Outputs, Question, judged
 from veridical.attribute.removal import removable
 from veridical.errors import InputError, check_positive, check_whole
@@ -127,17 +128,7 @@ def _fit(changes: Floats, own: float) -> Fit:
     varies = spread > EPSILON
     least = float(spread[varies].mean()) if varies.any() else 0.0
     variance = np.where(varies, np.maximum(spread, least), 0.0) * weights**2 / (4 * m)
-    every = np.ones(d, bool)
-    return Fit(
-        weights=weights,
-        intercept=own - float(weights.sum()),
-        covariance=np.diag(variance),
-        local_prediction=own,
-        fidelity=float("nan"),
-        measured=every,
-        chosen=every,
-        degrees=max(m - 1.0, 1.0),
-    )
+    return drawn_fit(weights, variance, own, m)
 
 
 def _intervals(fit: Fit) -> Floats:
