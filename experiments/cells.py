@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 import signal
 import sys
 import threading
@@ -142,7 +143,7 @@ def short(value: Any) -> Any:
 def command(data: Path | None) -> str:
     """The command again, without the paths of this machine."""
     words = ["DIR" if data is not None and word == str(data) else _local(word) for word in sys.argv[1:]]
-    return " ".join(["python", f"experiments/{Path(sys.argv[0]).name}", *words])
+    return shlex.join(["python", f"experiments/{Path(sys.argv[0]).name}", *words])
 
 
 def _local(word: str) -> str:
