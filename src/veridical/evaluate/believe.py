@@ -231,7 +231,7 @@ def _notes(signs: Signs, rivals: list[str], explanation: Explanation) -> tuple[s
             named.setdefault(leader, []).append(way)
     others = tuple(f"by {' and by '.join(ways)} it is {explanation.names[j]}" for j, ways in named.items())
     of = (
-        "the probability is that of a part being to blame where one or few parts are; it was fitted where they are "
+        "the probability is that of a part being to blame where one or few parts are; it was fitted where that is "
         f"known: {scale.fitted_on}"
     )
     return (*others, of)
