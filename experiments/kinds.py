@@ -31,9 +31,9 @@ class Sizes:
 SIZES = {
     "digits": Sizes(0.5, 1.0, 1.5, sure=0.998),
     "voice": Sizes(0.5, 1.0, 1.5, 2048, sure=0.98),
-    "tagger": Sizes(0.15, 0.3, 0.5, 1024, sure=0.9999),
+    "tagger": Sizes(0.15, 0.3, 0.5, 1024, sure=0.99),
     "pictures": Sizes(0.05, 0.08, 0.2, sure=0.98),
-    "photos": Sizes(0.012, 0.03, 0.06, 1024, sure=0.99),
+    "photos": Sizes(0.012, 0.03, 0.06, 1024, sure=0.9, changed=0.15),
 }
 
 SMALL = ("CarliniWagner", "Pgd", "Pgd in one part", "Spsa", "Square", "Square in one part")
