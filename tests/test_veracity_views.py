@@ -188,7 +188,7 @@ def test_a_chart_says_its_numbers_in_words() -> None:
 def test_examples_show_what_was_before_and_what_methods_say() -> None:
     page = Reader(re.sub(LINKS, "", html.fragment(caused())))
     for words in (
-        "Decided cat; after the change dog, whose output went from 0.02 to 0.97",
+        "Decided cat; after the change dog, whose probability went from 0.02 to 0.97",
         "Changed most: nw, se",
     ):
         assert words in page.text

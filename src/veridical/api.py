@@ -14,6 +14,7 @@ from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.purposes import method_for
 from veridical.attribute.recipe import restore
 from veridical.debug import CHECKS
+from veridical.debug.adversary import CAUSES
 from veridical.debug.adversary.records import Decision
 from veridical.debug.audit import Audit, Checking, audited, checks_of, counted, methods_of, results
 from veridical.debug.records import Check, Subject, Train
@@ -259,13 +260,12 @@ def veracity(
 
     >>> import numpy as np
     >>> import veridical as vd
-    >>> pictures = np.random.default_rng(0).normal(size=(6, 8, 8))
     >>> def predict(pictures):
-    ...     return 1 / (1 + np.exp(-pictures[:, :4, :4].sum(axis=(1, 2))))
-    >>> parts = vd.Grid(2, 2, fill=vd.WholeMean())
-    >>> report = vd.veracity(predict, parts, pictures, methods=vd.Occlusion(), causes=vd.NoisyParts())
-    >>> round(report.score("hit@1 (NoisyParts)", "Occlusion").mean, 2)
-    0.83
+    ...     return 1 / (1 + np.exp(-pictures[:, 2:4, 2:4].sum(axis=(1, 2))))
+    >>> X = np.random.default_rng(0).normal(size=(12, 8, 8))
+    >>> report = vd.veracity(predict, vd.Grid(4, 4), X, methods=vd.Undo(), causes=vd.SwappedParts())
+    >>> report.findings
+    ('Undo: the heaviest part is guilty in 100 % of SwappedParts (random parts: 25 %).',)
     """
     found = {name: _method(method) for name, method in named(methods).items()}
     asked = (checked_model(predict, classes), checked_representer(represent), X)
@@ -380,7 +380,7 @@ def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str,
 
 
 def _method(method: Any) -> Any:
-    return Lime() if method is None else _settings(method, "vd.Lime(n_samples=2000)", GROUPINGS)
+    return Lime() if method is None else _settings(method, "vd.Lime(n_samples=2000)", {**GROUPINGS, **CAUSES})
 
 
 def _asked(method: Any, purpose: Any) -> Any:

@@ -111,9 +111,8 @@ def _words(curve: Curve) -> str:
 def _example(e: Example, draw: Draw, with_views: bool) -> Markup:
     """Before and after, then each method's explanation of what came after, to be opened."""
     change = f"{minus(number(e.before))} to {minus(number(e.after))}"
-    what = (
-        f"Decided {plain(e.label, 40)}; after the change {plain(e.wanted, 40)}, whose output went from {change}."
-    )
+    label, wrong = plain(e.label, 40), plain(e.wanted, 40)
+    what = f"Decided {label}; after the change {wrong}, whose probability went from {change}."
     where = f" Changed most: {listing(e.parts)}." if e.parts else ""
     head = join(escape(f"{plain(e.cause, 60)}, instance {e.row}"), tag("small", {}, escape(what + where, 400)))
     original = e.original if e.original is None or e.sounds is None else _silent(e.original)
