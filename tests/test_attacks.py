@@ -297,8 +297,21 @@ def test_a_threshold_that_is_not_one_half() -> None:
 def test_a_change_that_is_too_small_is_reported() -> None:
     for cause in vd.Pgd(eps=1e-4)(linear(), SEED):
         assert not cause.success
-        assert f"still says {cause.label}" in cause.reason
+        assert f"searched within eps=0.0001; the model still says {cause.label}" in cause.reason
         assert np.abs(cause.delta).max() <= 1e-4 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("parts", [None, 2])
+def test_a_search_goes_further_where_it_finds_nothing_and_no_bound_is_given(parts: int | None) -> None:
+    far = 0.2 * PLANES.std()
+    near = vd.Pgd(eps=far, confidence=None, parts=parts)(linear(), SEED)
+    wide = vd.Pgd(confidence=None, parts=parts)(linear(), SEED)
+    found = [each.success for each in near]
+    assert sum(found) < sum(each.success for each in wide)
+    for one, other in zip(near, wide, strict=True):
+        assert np.abs(other.delta).max() <= 4 * far * (1 + 1e-6)
+        if one.success:
+            np.testing.assert_array_equal(one.changed, other.changed)
 
 
 def test_a_change_that_is_not_sure_enough_is_reported() -> None:
@@ -337,6 +350,7 @@ def test_what_is_as_wanted_already_is_left_alone_and_reported() -> None:
         (lambda: vd.Pgd(norm=1), ("norm", "inf", "2")),
         (lambda: vd.Pgd(confidence="high"), ("confidence", "'high'")),
         (lambda: vd.Pgd(bounds=(1.0, 0.0)), ("bounds", "(1.0, 0.0)")),
+        (lambda: vd.Pgd(bounds=3), ("bounds", "not 3")),
         (lambda: vd.Pgd(domain="wave"), ("domain", "vd.Waveform()", "'wave'")),
         (lambda: vd.Pgd(domain=vd.Waveform(), parts=1), ("parts", "domain")),
         (lambda: vd.CarliniWagner(adam="yes"), ("adam", "'yes'")),

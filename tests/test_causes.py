@@ -538,6 +538,7 @@ def test_words_and_columns_are_of_texts_and_tables() -> None:
         (lambda: vd.Square(eps=-1.0), "eps must be"),
         (lambda: vd.Spsa(n_steps=0), "n_steps must be"),
         (lambda: vd.Square(parts=0), "parts must be"),
+        (lambda: vd.NoisyParts(confidence=2), "confidence must be a number from 0 to 1, not 2"),
         (lambda: vd.Square(confidence="high"), "confidence must be"),  # type: ignore[arg-type]
     ],
 )

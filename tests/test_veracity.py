@@ -20,6 +20,7 @@ from veridical.debug.veracity.case import Case
 from veridical.debug.veracity.orders import Typical, greedy, ranked, unasked
 from veridical.debug.veracity.trials import correlation, firsts
 from veridical.evaluate.compare import interval
+from veridical.evaluate.report import named
 from veridical.masks import generator
 from veridical.records import Floats, Seed
 
@@ -231,7 +232,7 @@ def test_the_area_of_a_signal_is_that_of_right_against_wrong() -> None:
 
 
 def test_controls_tell_who_ignores_the_change_and_who_depends_on_the_seed() -> None:
-    found = vd.veracity(linear, PARTS, X[:4], methods=[vd.RandomParts(), vd.Occlusion()], causes=Spot(part=None))
+    found = vd.veracity(linear, PARTS, X[:6], methods=[vd.RandomParts(), vd.Occlusion()], causes=Spot(part=None))
     assert found.score("clean control (Spot)", "RandomParts").mean == 1
     assert found.score("clean control (Spot)", "Occlusion").mean < 1
     assert found.score("seed control (Spot)", "Occlusion").mean == 1
@@ -326,6 +327,12 @@ def test_slopes_count_by_how_far_their_numbers_are() -> None:
     assert own.effects(why).argmax() == 1
 
 
+def test_one_column_or_three_are_edited_by_default() -> None:
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=list("abcd"))
+    found = vd.veracity(lambda Z: Z.gt(0).mean(axis=1), vd.Rows(table), table[:12], methods=vd.Occlusion())
+    assert {curve.cause for curve in found.curves} == {"EditedColumns", "EditedColumns(k=3)"}
+
+
 def test_words_of_texts() -> None:
     rng = np.random.default_rng(0)
     words = {0: ["dull", "poor", "grim"], 1: ["great", "warm", "superb"]}
@@ -364,6 +371,15 @@ def test_windows_are_those_of_the_instance() -> None:
     assert own.representation.names == represent(series).names
 
 
+def test_series_of_several_lengths() -> None:
+    X = [np.random.default_rng(i).normal(size=20 + 5 * (i % 2)) for i in range(8)]
+    found = vd.veracity(
+        lambda Z: [1 / (1 + np.exp(-4 * np.mean(z[:5]))) for z in Z],
+        vd.Windows(4), X, methods=vd.Occlusion(), causes=[vd.SwappedParts(), vd.Square(eps=2.0)],
+    )  # fmt: skip
+    assert found.score("hit@1 (SwappedParts)", "Occlusion").mean == 1
+
+
 # ---- what goes wrong
 
 
@@ -371,7 +387,7 @@ def test_a_cause_that_fails_is_counted() -> None:
     found = vd.veracity(linear, PARTS, X, methods=vd.Occlusion(), causes=[Spot(0.4, part=None), Push()])
     n = found.score("hit@1 (Spot)", "Occlusion").n
     assert 0 < n < 12
-    assert f"Spot: {n} of 12 causes were found" in found.notes[0]
+    assert f"Spot: a cause was found in {n} of 12 instances" in found.notes[0]
     assert "the model still says" in found.notes[0]
     assert "no cause of this kind was found" in found.score("hit@1 (Spot)", "Occlusion").reason
 
@@ -401,6 +417,61 @@ def test_instances_that_are_decided_wrongly_are_left_out() -> None:
         vd.veracity(linear, PARTS, X, methods=vd.Occlusion(), causes=Push(), y=[1])
 
 
+@pytest.mark.parametrize("kind", [float, bool, np.int8, str])
+def test_right_answers_are_labels_of_any_type(kind: type) -> None:
+    y = (linear(X) >= 0.5).astype(int)
+    y[:3] = 1 - y[:3]
+    found = vd.veracity(linear, PARTS, X, methods=vd.Occlusion(), causes=Push(), y=y.astype(kind))
+    assert found.n_instances == 9
+
+
+def test_right_answers_are_names_or_numbers_of_labels() -> None:
+    def both(pictures: Any) -> Floats:
+        return np.stack([1 - linear(pictures), linear(pictures)], axis=1)
+
+    y, given = (linear(X) >= 0.5).astype(int), {"methods": vd.Occlusion(), "causes": Push()}
+    for own in (y, np.array(["no", "yes"])[y]):
+        assert vd.veracity(both, PARTS, X, **given, y=own, classes=["no", "yes"]).n_instances == 12
+    with pytest.raises(vd.InputError, match="it has 3, 7; name them by classes"):
+        vd.veracity(both, PARTS, X, **given, y=y, classes=[3, 7])
+
+
+def test_the_name_of_an_only_output_is_that_of_label_1() -> None:
+    y = np.where(linear(X) >= 0.5, "cat", "not cat")
+    given = {"methods": vd.Occlusion(), "causes": Push(), "classes": ["cat"]}
+    found = vd.veracity(linear, PARTS, X, **given, y=y, wanted="cat")
+    assert found.n_instances == 12
+    assert (found.examples[0].label, found.examples[0].wanted) == ("not cat", "cat")
+    assert found.score("flip@1 (Push)", "Occlusion").n == (y == "not cat").sum()
+
+
+def test_records_of_several_fields_are_not_changed() -> None:
+    prices = pd.DataFrame({"price": [1.0, 2.0, 3.0, 4.0]})
+    records = prices.assign(text=["a good one", "a bad one", "bad", "good"])
+    fields = vd.Fields({"text": vd.Words(), "price": vd.Rows(prices)})
+    with pytest.raises(vd.NotApplicable, match="one field"):
+        vd.veracity(lambda Z: Z["price"] / 5, fields, records, methods=vd.Occlusion())
+
+
+def test_names_of_causes_have_what_differs_and_no_defaults() -> None:
+    many = [vd.Pgd(domain=vd.Waveform()), vd.Pgd(), vd.Pgd(domain=vd.Waveform(vd.Mel(hop=100)))]
+    assert list(named(many)) == ["Pgd(domain=Waveform())", "Pgd", "Pgd(domain=Waveform(front=Mel(hop=100)))"]
+
+
+def test_nothing_is_said_of_a_few_causes() -> None:
+    found = vd.veracity(linear, PARTS, X[:3], methods=vd.Occlusion(), causes=[Spot(part=None), Push()])
+    assert found.findings == (
+        "Occlusion: too few causes were found to say more, at most 3 of a kind; 5 are needed.",
+    )
+
+
+def test_why_a_number_is_missing_is_told() -> None:
+    found = vd.veracity(linear, PARTS, X, methods=[vd.Occlusion(), QUICK], causes=Spot(part=None))
+    assert "it says no such thing" in found.score("fidelity AUROC (Spot)", "Occlusion").reason
+    few = vd.veracity(linear, PARTS, X, methods={"Moody": Moody(), "Occlusion": vd.Occlusion()}, causes=Push(0.4))
+    assert "not today" in few.score("ratio@5 (Push)", "Moody").reason
+
+
 def test_a_method_that_fails_is_reported() -> None:
     found = vd.veracity(linear, PARTS, X, methods={"Moody": Moody(), "Occlusion": vd.Occlusion()}, causes=Push())
     score = found.score("mean flip (Push)", "Moody")
@@ -415,11 +486,19 @@ def test_a_method_that_fails_is_reported() -> None:
         ({"causes": []}, "causes is empty"),
         ({"causes": Push}, "settings"),
         ({"causes": [None]}, "None is no cause"),
+        ({"causes": "pgd"}, "not 'pgd'"),
+        ({"causes": vd.Lime()}, "Lime is a method"),
+        ({"methods": vd.Pgd()}, "Pgd is for another purpose"),
+        ({"methods": vd.Gradient()}, "no method explains these instances: Gradient: .*gradients"),
         ({"methods": {"norm": vd.Occlusion()}}, "row of its own"),
         ({"methods": []}, "methods is empty"),
         ({"wanted": 9}, "wanted is a label"),
+        ({"wanted": [0, 1]}, "not 2 of them"),
         ({"threshold": "high"}, "threshold"),
+        ({"threshold": np.inf}, "finite"),
+        ({"threshold": 2}, "all 12 instances are decided as 0, by the threshold 2"),
     ],
+    ids=lambda given: given if isinstance(given, str) else ", ".join(given),
     ids=str,
 )
 def test_what_is_wrong_is_told(wrong: dict[str, Any], match: str) -> None:
@@ -456,6 +535,12 @@ def test_the_check_needs_a_decision() -> None:
         vd.debug(lambda Z: 9 * linear(Z), PARTS, X12, check="veracity", method=vd.Occlusion())
     with pytest.raises(vd.NotApplicable, match="could be caused in 0 of"):
         vd.debug(lambda Z: 0 * linear(Z), PARTS, X12, check="veracity", method=vd.Occlusion())
+
+
+def test_the_check_does_not_apply_to_parts_that_lie_over_each_other() -> None:
+    bands = vd.Windows(cut=vd.Bands())
+    with pytest.raises(vd.NotApplicable, match=r"can be changed alone: .*vd\.Slices"):
+        vd.debug(lambda Z: 1 / (1 + np.exp(-Z[:, 0])), bands, X12.reshape(30, -1), check="veracity")
 
 
 X12 = np.random.default_rng(3).normal(size=(30, *SHAPE))

@@ -47,6 +47,12 @@ def check_number(name: str, value: Any) -> None:
         raise InputError(f"{name} must be a number, not {value!r}")
 
 
+def check_probability(name: str, value: Any) -> None:
+    """Refuse what is not a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
+        raise InputError(f"{name} must be a number from 0 to 1, not {value!r}")
+
+
 def require(module: str, *, extra: str) -> ModuleType:
     """Import an optional module, or say which extra brings it."""
     try:

@@ -118,7 +118,7 @@ class Example(Record):
     row: int  # of the instances
     label: int | str  # decided before the change, and the wrong one after it
     wanted: int | str
-    before: float  # the output for the wrong label
+    before: float  # how sure the model is of the wrong label: a probability
     after: float
     parts: tuple[str, ...]  # those that were changed, or were changed most
     methods: tuple[str, ...]

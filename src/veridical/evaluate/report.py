@@ -171,10 +171,23 @@ def _with_settings(name: str, method: Any, alike: Sequence[Any]) -> str:
     """A name with the settings in which methods of one class differ."""
     if not is_dataclass(method):
         return name
-    differing = [f for f in fields(method) if len({repr(getattr(o, f.name)) for o in alike}) > 1]
-    held = {f.name: repr(getattr(method, f.name)) for f in differing if f.default is not getattr(method, f.name)}
+    differing = [f.name for f in fields(method) if len({repr(getattr(o, f.name)) for o in alike}) > 1]
+    held = {each: value for each, value in _settings(method).items() if each in differing}
     shown = ", ".join(f"{each}={value if len(value) <= LONGEST else '…'}" for each, value in held.items())
     return f"{name}({shown})" if shown else name
+
+
+def _settings(method: Any) -> dict[str, str]:
+    """Settings that are not the default ones, in words; of settings within settings, too."""
+    found = {f.name: getattr(method, f.name) for f in fields(method) if f.default is not getattr(method, f.name)}
+    return {name: _words(value) for name, value in found.items()}
+
+
+def _words(value: Any) -> str:
+    if not is_dataclass(value) or isinstance(value, type):
+        return repr(value)
+    own = ", ".join(f"{name}={words}" for name, words in _settings(value).items())
+    return f"{type(value).__name__}({own})"
 
 
 def checked_truth(truth: Any, instances: Instances) -> Sequence[Any] | None:

@@ -43,8 +43,8 @@ def ledger(report: Report, draw: Draw) -> Markup:
         {"class": "vd-report"},
         tag("div", {"class": "vd-say"}, tag("h3", {}, tag("bdi", {}, escape(headline(r), 300)))),
         _facts(r),
-        notes(lines),  # that instances are too few is to be read before the sentences that follow from it
         _findings(r),
+        notes(lines),
         *(_family(sheet, r) for sheet in sheets),
         _key(sheets),
         examples(r, draw),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,13 +12,14 @@ import numpy as np
 from veridical.attribute.network import ON_GPU
 from veridical.debug.adversary.domains import Domain, Ground, Inputs
 from veridical.debug.adversary.records import Aim, Cause, Found
-from veridical.errors import InputError, check_number, check_positive, check_whole
+from veridical.errors import InputError, check_positive, check_probability, check_whole
 from veridical.masks import generator
 from veridical.records import Bools, Floats, Ints, Seed
 from veridical.represent.masked import Masked
 
 AT_ONCE = 2**17  # numbers of instances that are changed at once, about: what fits the cache is quickest
 SPREAD = 0.2  # share of the data's standard deviation that a change may have, unless the caller says
+WIDER = (1, 2, 4)  # times that bound, where a narrower one finds nothing and the caller gives none
 TRIES = 10  # choices of parts, where the change is confined to some
 SLACK = 1e-3  # by which a search goes beyond the confidence that is asked for, lest rounding takes it back
 SHORTER = 0.99  # how much shorter a change must be, to be much better
@@ -37,6 +39,8 @@ class Going:
 class Settings(Protocol):
     """What a kind of gradient attack says of itself."""
 
+    @property
+    def eps(self) -> float | None: ...
     @property
     def n_steps(self) -> int: ...
     @property
@@ -84,10 +88,11 @@ def _searched(kind: Settings, aim: Aim, ground: Ground, seed: Seed) -> dict[int,
     """What is found for the instances of one ground, piece by piece."""
     size = max(int(np.prod(ground.start.shape[1:])), 1)
     step = max((ON_GPU if ground.start.is_cuda else AT_ONCE) // size, 1)
-    eps = kind.size(ground)
+    given = kind.eps is not None or ground.usual is not None
+    bounds = tuple(times * kind.size(ground) for times in (WIDER[:1] if given else WIDER))
     found: dict[int, Found] = {}
     for first in range(0, len(ground.rows), step):
-        search = Search(kind, aim, ground, eps, slice(first, first + step))
+        search = Search(kind, aim, ground, bounds, slice(first, first + step))
         found |= search.best(seed)
     return found
 
@@ -99,7 +104,7 @@ class Search:
     kind: Settings
     aim: Aim
     ground: Ground
-    eps: float
+    bounds: tuple[float, ...]  # how far a change may go: the next where the one before finds nothing
     some: slice  # of the ground's rows
 
     @property
@@ -113,28 +118,29 @@ class Search:
         state = Best(self.ground.start[self.some], self.kind.confidence)
         todo = np.flatnonzero(self.aim.labels[self.rows] != self.aim.wanted[self.rows])
         if k is None:
-            self._descend(state, todo, None)
+            for eps in self.bounds:
+                self._descend(state, todo[~state.reached[todo]], None, eps)
             return self._found(state, [None] * m)
         orders = [self._order(int(row), seed) for row in self.rows]
         chosen: list[Bools | None] = [turn(order, k, 0) for order in orders]
-        for attempt in range(TRIES):
+        for eps, attempt in product(self.bounds, range(TRIES)):
             some = todo[~state.reached[todo]]
             if not len(some):
                 break
             state.attempt = attempt
             tried = [turn(orders[i], k, attempt) for i in some]
             masks = [self._places(i, mask) for i, mask in zip(some, tried, strict=True)]
-            self._descend(state, some, state.start.new_tensor(np.stack(masks)))
+            self._descend(state, some, state.start.new_tensor(np.stack(masks)), eps)
             for i, mask in zip(some, tried, strict=True):
                 chosen[i] = mask if state.at[i] == attempt else chosen[i]
         return self._found(state, chosen)
 
-    def _descend(self, state: Best, todo: Ints, mask: Any) -> None:
+    def _descend(self, state: Best, todo: Ints, mask: Any, eps: float) -> None:
         """Go down the loss, for those that are still to be done; what is best on the way is kept."""
         if not len(todo):
             return
         start, wanted = state.start[todo], self.aim.wanted[self.rows][todo]
-        move, delta = self.kind.mover(self.ground, self.eps), start.new_zeros(start.shape)
+        move, delta = self.kind.mover(self.ground, eps), start.new_zeros(start.shape)
         active = np.arange(len(todo))
         for step in range(self.kind.n_steps + 1):
             rows = start.new_tensor(active).long()
@@ -155,7 +161,13 @@ class Search:
     def _found(self, state: Best, chosen: Sequence[Bools | None]) -> dict[int, Found]:
         made = self.ground.finish(self.some, state.delta, self.ground.limits)
         return {
-            int(row): Found(changed, int(state.n_calls[i]), chosen[i], sounds, FLAT if state.flat[i] else "")
+            int(row): Found(
+                changed,
+                int(state.n_calls[i]),
+                chosen[i],
+                sounds,
+                FLAT if state.flat[i] else reached(self.bounds[-1]),
+            )
             for i, (row, (changed, sounds)) in enumerate(zip(self.rows, made, strict=True))
         }
 
@@ -209,6 +221,11 @@ class Best:
         return np.asarray(self.level == 2)
 
 
+def reached(eps: float) -> str:
+    """How far a search that failed could go."""
+    return f"searched within eps={eps:.3g}"
+
+
 def shuffled(k: int | None, d: int, rng: np.random.Generator) -> Ints:
     """All d parts in the random order in which k at a time are tried."""
     if k is not None and k > d:
@@ -255,7 +272,7 @@ def check_settings(kind: Any) -> None:
         if getattr(kind, name, None) is not None:
             check_positive(name, getattr(kind, name))
     if kind.confidence is not None:
-        check_number("confidence", kind.confidence)
+        check_probability("confidence", kind.confidence)
     if kind.parts is not None:
         check_whole("parts", kind.parts)
         if kind.domain is not None:
@@ -263,7 +280,7 @@ def check_settings(kind: Any) -> None:
                 "parts are of what the model takes, and a change in another domain spreads over them: leave parts "
                 "or domain out"
             )
-    if kind.bounds is not None and not (len(kind.bounds) == 2 and kind.bounds[0] < kind.bounds[1]):
+    if kind.bounds is not None and not (np.shape(kind.bounds) == (2,) and kind.bounds[0] < kind.bounds[1]):
         raise InputError(f"bounds are the least and the largest value, not {kind.bounds!r}")
     if kind.domain is not None and not hasattr(kind.domain, "ground"):
         raise InputError(f"domain is vd.Waveform() or vd.Spectrum(), or None for the inputs, not {kind.domain!r}")

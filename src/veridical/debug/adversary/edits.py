@@ -14,7 +14,7 @@ from veridical.debug.adversary.descent import SLACK, enough
 from veridical.debug.adversary.records import Aim, Cause, Found
 from veridical.debug.asked import joined
 from veridical.debug.records import rows_at
-from veridical.errors import check_number, check_whole
+from veridical.errors import check_probability, check_whole
 from veridical.masks import generator
 from veridical.records import Bools, Floats, Ints, Record, Representation, Representer, Seed
 
@@ -69,7 +69,7 @@ class Edit(ABC):
     def __post_init__(self) -> None:
         check_whole("k", self.k)
         check_whole("n_tries", self.n_tries)
-        check_number("confidence", self.confidence)
+        check_probability("confidence", self.confidence)
 
     @abstractmethod
     def canvas(self, x: Any, own: Representation) -> Canvas:

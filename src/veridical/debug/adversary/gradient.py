@@ -28,11 +28,12 @@ class Pgd:
     """Steps along the sign of the gradient, within a ball around the instance (Madry et al. 2018).
 
     No value is changed by more than ``eps``; with ``norm=2`` the whole change is no longer than ``eps``. Without
-    ``eps`` it is a fifth of the data's standard deviation. The search ends where the wanted label has
-    ``confidence``, or with None at the first that is decided so. With ``parts=k`` only k random parts are changed,
-    and others are tried where that fails. Whole numbers keep their type, and what lies between 0 and 1 stays
-    there; other values do where ``bounds`` says so. ``domain`` is where the change is made: in what the model
-    takes, or by ``vd.Waveform()`` or ``vd.Spectrum()`` in what that is made of.
+    ``eps`` it is a fifth of the data's standard deviation, and twice or four times that where it finds nothing.
+    The search ends where the wanted label has ``confidence``, or with None at the first that is decided so. With
+    ``parts=k`` only k random parts are changed, and others are tried where that fails. Whole numbers keep their
+    type, and what lies between 0 and 1 stays there; other values do where ``bounds`` says so. ``domain`` is where
+    the change is made: in what the model takes, or by ``vd.Waveform()`` or ``vd.Spectrum()`` in what that is made
+    of.
     """
 
     purpose: ClassVar[str] = "change"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -19,6 +20,7 @@ from veridical.records import Bools, Floats, Ints, Predict, Record, Removable, R
 from veridical.represent.regions import numbers_of
 
 HALF = 0.5  # the threshold of a probability, unless the caller has another
+FEW = 10  # names of labels that an error lists
 ROUND = 1e-6  # by which probabilities may miss their range
 
 
@@ -35,6 +37,8 @@ class Decision:
     def __post_init__(self) -> None:
         if self.threshold is not None:
             check_number("threshold", self.threshold)
+            if math.isinf(self.threshold):
+                raise InputError(f"threshold={self.threshold} decides everything alike: give a finite number")
 
     def __call__(self, outputs: Floats) -> Ints:
         """Labels (n,) from outputs (n, k)."""
@@ -245,7 +249,8 @@ def _check_probable(decision: Decision, outputs: Floats) -> None:
     if outputs.shape[1] == 1 and decision.threshold is None and not -ROUND <= low <= high <= 1 + ROUND:
         raise InputError(
             f"the model's output goes from {low:.3g} to {high:.3g}, which is no probability, so that a threshold "
-            'of 0.5 may not be meant: give threshold=…, 0 for a logit, or answers="sigmoid" to the vd.Network'
+            "of 0.5 may not be meant: give vd.veracity a threshold=…, 0 for a logit, or vd.Network(…, "
+            'answers="sigmoid")'
         )
 
 
@@ -253,12 +258,23 @@ def _wanted(wanted: Any, model: Model, outputs: Floats) -> Ints:
     """The caller's labels: one for all or one an instance, by number or by name."""
     n, k = len(outputs), max(outputs.shape[1], 2)
     given = [wanted] * n if isinstance(wanted, str) or np.ndim(wanted) == 0 else list(wanted)
-    names = [str(name) for name in model.classes or ()]
+    names = [str(name) for name in labels_of(model, outputs.shape[1])]
     found = [names.index(each) if isinstance(each, str) and each in names else each for each in given]
-    whole = all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in found)
-    if len(found) != n or not whole or not all(0 <= each < k for each in found):
-        known = f", or a name: {', '.join(names)}" if names else ""
+    wrong = [each for each in found if isinstance(each, bool) or each not in range(k)]
+    if len(found) != n or wrong:
+        known = f", or a name: {', '.join(names[:FEW])}{', …' * (k > FEW)}" if model.classes else ""
+        came = repr(wrong[0]) if wrong else f"{len(found)} of them"
         raise InputError(
-            f"wanted is a label from 0 to {k - 1}{known}, one for all or one an instance ({n}); not {wanted!r}"
+            f"wanted is a label from 0 to {k - 1}{known}, one for all or one an instance ({n}); not {came}"
         )
     return np.array(found, dtype=np.int64)
+
+
+def labels_of(model: Model, k: int) -> tuple[Any, ...]:
+    """What the labels of a model with k outputs are called; the name of an only output is that of label 1."""
+    if k == 1 and model.found and len(model.classes or ()) == 2:
+        return tuple(model.classes or ())
+    names = model.names_of(k)
+    if names is None:
+        return tuple(range(max(k, 2)))
+    return (f"not {names[0]}", names[0]) if k == 1 else tuple(names)

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from veridical.debug.adversary.contents import within
-from veridical.debug.adversary.descent import SPREAD, TRIES, enough, places_of, shuffled, turn
+from veridical.debug.adversary.descent import SPREAD, TRIES, WIDER, enough, places_of, reached, shuffled, turn
 from veridical.debug.adversary.domains import by_shape
 from veridical.debug.adversary.records import Aim, Cause, Found
-from veridical.errors import InputError, check_number, check_positive, check_whole
+from veridical.errors import InputError, check_positive, check_probability, check_whole
 from veridical.masks import generator
 from veridical.records import Bools, Floats, Ints, Representation, Seed
 from veridical.represent.regions import Array, is_tensor, numbers_of
@@ -21,7 +21,6 @@ from veridical.represent.regions import Array, is_tensor, numbers_of
 AT_ONCE = 2**24  # numbers that are changed at once, at most
 TINY = 1e-9  # added to probabilities before their logarithm
 FEW = 4  # places of an axis up to which it holds channels, whose signs are drawn apart
-WIDER = (1, 2, 4)  # times the usual bound that is tried, where the caller gives none
 LARGE, SMALL = 0.05, 0.002  # share of an instance that a square has, at the first step and at the last
 PAIRS = 8  # of opposite directions, that a slope is estimated by
 MEMORY = 0.8  # of the slope of the steps before
@@ -94,11 +93,11 @@ class Climb:
             at = np.nonzero(self.inside[i])
             self.boxes[i] = [(int(each.min()), int(each.max()) + 1) for each in at]
 
-    def found(self) -> dict[int, Found]:
-        """The best of each instance."""
+    def found(self, eps: float) -> dict[int, Found]:
+        """The best of each instance, of a search that went as far as this."""
         made = self._made(np.arange(len(self.rows)), self.best)
         return {
-            int(row): Found(made[i : i + 1], int(self.n_calls[i]), self.parts[i])
+            int(row): Found(made[i : i + 1], int(self.n_calls[i]), self.parts[i], reason=reached(eps))
             for i, row in enumerate(self.rows)
         }
 
@@ -123,7 +122,7 @@ class ByAsking(ABC):
         if self.eps is not None:
             check_positive("eps", self.eps)
         if self.confidence is not None:
-            check_number("confidence", self.confidence)
+            check_probability("confidence", self.confidence)
         if self.parts is not None:
             check_whole("parts", self.parts)
 
@@ -142,7 +141,7 @@ class ByAsking(ABC):
                 climb = Climb(aim, rows[first : first + size], seed)
                 for eps in bounds:
                     self._widen(climb, eps, max(self.n_steps // len(bounds), 1))
-                found |= climb.found()
+                found |= climb.found(max(bounds))
         return aim.causes([found[i] for i in range(len(aim))], type(self).__name__, self.confidence)
 
     def _widen(self, climb: Climb, eps: float, n_steps: int) -> None:

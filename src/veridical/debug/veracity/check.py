@@ -154,8 +154,12 @@ def _named(method: Method, subject: Subject, seed: Seed) -> tuple[list[Named], t
     except InputError as wrong:
         raise NotApplicable(f"it is not known what the model decides: {wrong}") from wrong
     kind = _kind(method, subject, instances.batch(0, 1)[0])
+    try:
+        causes = kind(aim, child_of(seed, MAKE))
+    except InputError as unfit:
+        raise NotApplicable(f"no part of these instances can be changed alone: {unfit}") from unfit
     found, why = list[Named](), ""
-    for i, cause in enumerate(kind(aim, child_of(seed, MAKE))):
+    for i, cause in enumerate(causes):
         if not cause.success or len(found) == DEAR:
             why = why or cause.reason
             continue
@@ -168,9 +172,10 @@ def _named(method: Method, subject: Subject, seed: Seed) -> tuple[list[Named], t
         made = answered(method(subject.model, case.representation, targets, case.child(OWN)), 2)
         found.append(Named(int(rows[i]), case, *map(checked, made)))
     if len(found) < FEWEST:
+        more = "give more instances" if len(rows) == len(instances) else "what this model decides is hard to turn"
         raise NotApplicable(
             f"a wrong decision could be caused in {len(found)} of {len(rows)} instances, and {FEWEST} are needed: "
-            f"give more instances ({why or 'that is all there are'})"
+            f"{more} ({why or 'that is all there are'})"
         )
     said = f"{len(found)} causes of the kind {type(kind).__name__} were explained, of {len(rows)} instances."
     return found, (said,)

@@ -25,7 +25,16 @@ def _sentence(report: Report, method: str, causes: Sequence[str]) -> str:
     said = [_found(report, method, causes), _flipped(report, method, causes), _told(report, method, causes)]
     said.append(_ignores(report, method, causes))
     known = [each for each in said if each]
-    return f"{method}: {'; '.join(known)}." if known else f"{method}: nothing could be measured."
+    return f"{method}: {'; '.join(known)}." if known else f"{method}: {_nothing(report, method, causes)}."
+
+
+def _nothing(report: Report, method: str, causes: Sequence[str]) -> str:
+    """Why nothing is said of a method."""
+    scores = [report.score(named("mean flip", cause), method) for cause in causes]
+    if not any(each.n for each in scores):
+        return f"nothing could be measured: {scores[0].reason}"
+    most = max(each.n for each in scores)
+    return f"too few causes were found to say more, at most {most} of a kind; {FEWEST} are needed"
 
 
 def _mean(report: Report, test: str, cause: str, row: str) -> float:
@@ -55,9 +64,8 @@ def _flipped(report: Report, method: str, causes: Sequence[str]) -> str:
     anywhere = [c for c in causes if any(m.name == named("overlap@3", c) for m in report.metrics)]
     enough = [c for c in anywhere if np.nansum(report.score(named("flip@3", c), NORM).values) >= FEWEST]
     ratios = {c: _mean(report, "ratio@3", c, method) for c in enough}
-    means = {
-        c: (_mean(report, "mean flip", c, row) for row in (method, NORM)) for c in anywhere if c not in enough
-    }
+    others = [c for c in anywhere if c not in enough and report.score(named("mean flip", c), method).n >= FEWEST]
+    means = {c: (_mean(report, "mean flip", c, row) for row in (method, NORM)) for c in others}
     three = [f"{_share(ratio)} for {c}" for c, ratio in ratios.items() if np.isfinite(ratio)]
     every = [
         f"{_share(own)} for {c} (the largest changes: {_share(norm)})"
@@ -94,8 +102,8 @@ def _both(report: Report, cause: str, method: str) -> bool:
 
 
 def _ignores(report: Report, method: str, causes: Sequence[str]) -> str:
-    alike = [_mean(report, "clean control", cause, method) for cause in causes]
-    known = [each for each in alike if np.isfinite(each)]
+    scores = [report.score(named("clean control", cause), method) for cause in causes]
+    known = [each.mean for each in scores if each.n >= FEWEST]
     if known and float(np.mean(known)) >= CLEAN:
         return f"it says nearly the same without the change (rank correlation {float(np.mean(known)):.2f})"
     return ""

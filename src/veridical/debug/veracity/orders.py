@@ -38,7 +38,8 @@ class Typical:
             return cls(row=_middle(X))
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf":
             return cls(row=np.nanmedian(X, axis=0))
-        texts = [x for x in X if isinstance(x, str)] if not hasattr(X, "tocsr") and np.ndim(X) < 2 else []
+        several = getattr(X, "ndim", 1) > 1 or hasattr(X, "tocsr")
+        texts = [] if several else [x for x in X if isinstance(x, str)]
         return cls(counts=Counter(word for x in texts for word in set(x.lower().split()))) if texts else cls()
 
 

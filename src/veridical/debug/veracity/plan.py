@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from veridical.attribute import METHODS
 from veridical.attribute.ask import Model, n_rows
 from veridical.attribute.network import Network
 from veridical.debug.adversary import CAUSES
-from veridical.debug.adversary.records import Aim, Decision, Kind, aimed
+from veridical.debug.adversary.records import FEW, Aim, Decision, Kind, aimed, labels_of
+from veridical.debug.adversary.swaps import EditedColumns
 from veridical.debug.records import rows_at
 from veridical.debug.veracity.orders import NULLS, REFERENCES, RESIDUAL, Typical
 from veridical.debug.veracity.trials import Examination
@@ -21,6 +23,8 @@ from veridical.records import Bools, Method, Refillable, Representer, Seed
 EXAMPLE = "vd.NoisyParts()"
 TEXTS, TABLES = ("swapped_words",), ("edited_columns",)
 ARRAYS = ("noisy_parts", "drawn_shape", "swapped_parts")
+TURNED = 0.5  # forests are seldom surer of what one column turns, or three
+USUAL = {"edited_columns": (EditedColumns(confidence=TURNED), EditedColumns(k=3, confidence=TURNED))}
 
 
 def examination(
@@ -57,11 +61,16 @@ def examination(
 def causes_of(causes: Any, model: Model, representation: Any) -> dict[str, Kind]:
     """Kinds of causes by name; by default those that fit the instances and the model."""
     if causes is None:
-        causes = [CAUSES[name]() for name in defaults(model, representation)]
+        names = defaults(model, representation)
+        causes = [kind for name in names for kind in USUAL.get(name, (CAUSES[name](),))]
     found = named(causes, "cause", EXAMPLE)
-    for name, kind in found.items():
+    for kind in found.values():
+        if isinstance(kind, tuple(METHODS.values())):
+            raise InputError(
+                f"causes wants kinds of cause, such as {EXAMPLE}; vd.{type(kind).__name__} is a method"
+            )
         if isinstance(kind, type) or not callable(kind):
-            raise InputError(f"causes wants settings, such as {EXAMPLE}; {name} is {kind!r}")
+            raise InputError(f"causes wants settings, such as {EXAMPLE}, not {kind!r}")
     return found
 
 
@@ -70,6 +79,11 @@ def defaults(model: Model, representation: Any) -> Sequence[str]:
     view = getattr(representation, "view", None)
     if view is None and hasattr(representation, "row"):
         return TABLES
+    if view is not None and view.kind == "fields":
+        raise NotApplicable(
+            "records of several fields have no kind of cause that changes them: give the model, the representer "
+            "and the instances of one field"
+        )
     if view is not None and view.kind == "text":
         return TEXTS
     return ("pgd" if isinstance(model.predict, Network) else "square", *ARRAYS)
@@ -82,11 +96,22 @@ def _right(aim: Aim, y: Any) -> Bools:
         return np.ones(n, bool)
     if n_rows(y) != n:
         raise InputError(f"y wants one right answer an instance: X has {n} of them, y {n_rows(y)}")
-    names = aim.model.names_of(aim.outputs.shape[1]) or tuple(range(max(aim.outputs.shape[1], 2)))
-    known = {str(name): at for at, name in enumerate(names)}
-    answers = [each.item() if isinstance(each, np.generic) else each for each in np.asarray(y).tolist()]
-    labels = [known.get(str(int(each) if isinstance(each, bool) else each)) for each in answers]
+    names = [_key(name) for name in labels_of(aim.model, aim.outputs.shape[1])]
+    known = {name: at for at, name in enumerate(names)}
+    if not any(name.lstrip("-").isdigit() for name in names):  # labels may be numbered where no name is a number
+        known |= {str(at): at for at in range(len(names))}
+    answers = np.asarray(y).tolist()
+    labels = [known.get(_key(each)) for each in answers]
     if None in labels:
-        wrong = answers[labels.index(None)]
-        raise InputError(f"y has {wrong!r}, which is no label of the model: it has {', '.join(known)}")
+        has = f"{', '.join(names[:FEW])}{', …' * (len(names) > FEW)}"
+        raise InputError(
+            f"y has {answers[labels.index(None)]!r}, which is no label of the model: it has {has}; name them "
+            "by classes=[…] as y does, or leave y out"
+        )
     return np.asarray(np.array(labels) == aim.labels)
+
+
+def _key(label: Any) -> str:
+    """A label as words, the same for 1, 1.0, True and a NumPy number."""
+    whole = isinstance(label, (float, np.floating)) and float(label).is_integer()
+    return str(int(label) if whole or isinstance(label, (bool, np.bool_)) else label)

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.recipe import name_of, recipe_of
+from veridical.debug.adversary.records import labels_of
 from veridical.debug.ranking import auroc, placements, rate
 from veridical.debug.veracity.findings import findings
 from veridical.debug.veracity.orders import NORM
 from veridical.debug.veracity.questions import Test, named, tests_of
 from veridical.debug.veracity.trials import Examination, Outcome
-from veridical.errors import NotApplicable
+from veridical.errors import InputError, NotApplicable
 from veridical.evaluate.compare import compare, fewest
 from veridical.evaluate.records import Comparison, Curve, Example, Report, Score
 from veridical.evaluate.report import reason_of
@@ -27,6 +28,7 @@ DRAWS = 2000  # of instances, for the interval of a ratio
 SHOWN, METHODS_SHOWN = 6, 4  # examples, and methods that explain each
 NAMED = 5  # parts that an example names
 FAILED = "no cause of this kind was found"
+ADVICE = "Give more instances, or kinds that change more: a larger eps or k, a lower confidence, as they have them"
 
 
 def examined(plan: Examination, found: Sequence[Outcome]) -> Report:
@@ -34,7 +36,11 @@ def examined(plan: Examination, found: Sequence[Outcome]) -> Report:
     by_cause = {name: [each for each in found if each.cause == name] for name in plan.causes}
     done = {name: some for name, some in by_cause.items() if any(each.case is not None for each in some)}
     if not done:
-        raise NotApplicable(f"no wrong decision could be caused: {'; '.join(_failures(by_cause))}")
+        raise NotApplicable(
+            f"no wrong decision could be caused: {'; '.join([*_alike(plan), *_failures(by_cause)])}. {ADVICE}"
+        )
+    if not any(each.explained for each in found):
+        raise InputError(f"no method explains these instances: {_mute(plan, found)}")
     scores, comparisons, metrics = list[Score](), list[Comparison](), []
     for number, (name, some) in enumerate(done.items()):
         tests = tests_of(any(each.case is not None and each.case.guilty is not None for each in some))
@@ -125,27 +131,32 @@ class Table:
 
     def _reason(self, test: Test, row: str) -> str:
         """Why there are no numbers, or not for all instances."""
-        if test.name.endswith(" AUROC") or test.name.startswith("ratio"):
-            return self._no_area(test.name, row)
+        kind, _, k = test.name.partition("@")
+        if kind == "ratio":
+            most = np.nansum(self.values(f"flip@{k}", NORM))
+            return self._counted(f"flip@{k}", row) if most else f"the {k} largest changes flip no decision"
+        if test.name.endswith(" AUROC"):
+            return self._no_area(test.name.removesuffix(" AUROC"), row)
+        return self._counted(test.name, row)
+
+    def _counted(self, test: str, row: str) -> str:
         why: Counter[str] = Counter()
         for each in self.some:
-            if (test.name, row) not in each.values:
-                why[each.reasons.get((test.name, row), "not looked at") if each.case else FAILED] += 1
+            if (test, row) not in each.values:
+                why[each.reasons.get((test, row), "not looked at") if each.case else FAILED] += 1
         return reason_of(why, len(self.plan.aim))
 
-    def _no_area(self, test: str, row: str) -> str:
-        base = "hit@1" if test.endswith(" AUROC") else f"flip@{test.partition('@')[2]}"
-        known = self.values(base, row)
-        known = known[np.isfinite(known)]
-        if row not in self.plan.methods and base == "hit@1":
+    def _no_area(self, signal: str, row: str) -> str:
+        if row not in self.plan.methods:
             return "only methods say something of themselves"
-        if base != "hit@1":
-            return "on instances with a cause" if known.size else FAILED
-        if not known.size or known.all() or not known.any():
-            n = len(known)
-            what = "right" if n and known.all() else "wrong"
-            return f"all {n} explanations are {what}: there is nothing to tell apart" if n else FAILED
-        return f"on {len(known)} explanations that are right or wrong"
+        known = self.values("hit@1", row)
+        known = known[np.isfinite(known)]
+        if not known.size or not np.isfinite(self.values(signal, row)).any():
+            return self._counted(signal if known.size else "hit@1", row)
+        if known.all() or not known.any():
+            what = "right" if known.all() else "wrong"
+            return f"all {known.size} explanations are {what}: there is nothing to tell apart"
+        return f"only {known.size} explanations are known to be right or wrong"
 
 
 def curves(plan: Examination, cause: str, some: Sequence[Outcome]) -> Iterator[Curve]:
@@ -172,18 +183,18 @@ def _examples(plan: Examination, done: Mapping[str, Sequence[Outcome]]) -> Itera
         before, after = case.decision.support(case.outputs_of(ends), np.full(2, each.made.wanted))
         order = np.argsort(-case.sizes, kind="stable")
         chosen = order[case.guilty[order]] if case.guilty is not None else order
-        labels = plan.aim.model.names_of(plan.aim.outputs.shape[1])
-        label, wanted = (_label(labels, at) for at in (each.made.label, each.made.wanted))
+        labels = labels_of(plan.aim.model, plan.aim.outputs.shape[1])
+        label, wrong = (_plain(labels[at]) for at in (each.made.label, each.made.wanted))
         shown = list(each.explained)[:METHODS_SHOWN]
         yield Example(
-            name, each.row, label, wanted, float(before), float(after),
+            name, each.row, label, wrong, float(before), float(after),
             tuple(case.representation.names[j] for j in chosen[:NAMED]), tuple(shown),
             tuple(each.explained[m] for m in shown), getattr(case.clean(), "view", None), each.made.sounds,
         )  # fmt: skip
 
 
-def _label(names: Sequence[Any] | None, at: int) -> int | str:
-    return str(names[at]) if names is not None and at < len(names) else at
+def _plain(label: Any) -> int | str:
+    return label if isinstance(label, int) else str(label)
 
 
 def _title(plan: Examination) -> str:
@@ -208,7 +219,8 @@ def _recipe(plan: Examination) -> dict[str, Any]:
 
 
 def _notes(plan: Examination, by_cause: Mapping[str, Sequence[Outcome]]) -> tuple[str, ...]:
-    notes, n, needed = _failures(by_cause), len(plan.aim), fewest(len(pairs_of(plan)))
+    notes = [f"{each}." for each in _failures(by_cause)]
+    n, needed = len(plan.aim), fewest(len(pairs_of(plan)))
     if n < needed:
         notes.append(f"{n} instances are too few to tell rows apart: at least {needed} are needed.")
     if plan.left_out:
@@ -223,9 +235,32 @@ def _failures(by_cause: Mapping[str, Sequence[Outcome]]) -> list[str]:
     for name, some in by_cause.items():
         found = [each for each in some if each.case is not None]
         why = next((each.failed for each in some if each.failed), "")
-        said = f"{name}: {len(found)} of {len(some)} causes were found"
+        said = f"{name}: a cause was found in {len(found)} of {len(some)} instances"
         if found:
             sure = float(np.median([each.made.confidence for each in found]))
             said += f", with {sure:.3g} for the wrong label (median)"
-        notes.append(said + (f"; one that was not: {why}." if why else "."))
+        notes.append(said + (f"; why one failed: {why}" if why else ""))
     return notes
+
+
+def _alike(plan: Examination) -> list[str]:
+    """That all instances are decided alike, if they are, and from which outputs."""
+    aim, n = plan.aim, len(plan.aim)
+    if len(set(aim.labels.tolist())) > 1 or n == 1:
+        return []
+    labels = labels_of(aim.model, aim.outputs.shape[1])
+    own = aim.outputs[:, -1 if len(labels) == 2 else aim.labels[0]]
+    rule = "" if aim.decision.threshold is None else f", by the threshold {aim.decision.threshold:g}"
+    said = f"all {n} instances are decided as {labels[aim.labels[0]]}{rule}"
+    return [f"{said}, from outputs of {own.min():.3g} to {own.max():.3g}"]
+
+
+def _mute(plan: Examination, found: Sequence[Outcome]) -> str:
+    """Why methods say nothing, where none of them does."""
+    said = [
+        f"{name}: {each.reasons['mean flip', name]}"
+        for name in plan.methods
+        for each in found
+        if ("mean flip", name) in each.reasons
+    ]
+    return "; ".join(dict.fromkeys(said))
