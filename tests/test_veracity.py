@@ -499,7 +499,6 @@ def test_a_method_that_fails_is_reported() -> None:
         ({"threshold": 2}, "all 12 instances are decided as 0, by the threshold 2"),
     ],
     ids=lambda given: given if isinstance(given, str) else ", ".join(given),
-    ids=str,
 )
 def test_what_is_wrong_is_told(wrong: dict[str, Any], match: str) -> None:
     given = {"methods": vd.Occlusion(), "causes": Push(), **wrong}
