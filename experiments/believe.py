@@ -68,7 +68,7 @@ def measure(cell: cells.Cell, run: Run) -> dict[str, Any]:
     return {"tried": len(aim), "caused": len(caused), "rows": told}
 
 
-def judged(case: Case) -> Iterator[tuple[str, list[float]]]:
+def judged(case: Case) -> Iterator[tuple[str, list[float | None]]]:
     """Of each method: 1 if its heaviest part is guilty, else 0, and then its signs."""
     found: Panel = panel(case.model, case.representation, case.explained, case.child(ASK))
     for name, method in METHODS.items():
@@ -76,7 +76,8 @@ def judged(case: Case) -> Iterator[tuple[str, list[float]]]:
         effects = believe.effects_of(case.representation, why, case.child(EXPLAIN))
         if effects.max() > 0 and found.ways:
             signs = believe.signs_of(why, effects, found)
-            yield name, [float(case.guilty[signs.part]), *signs.values.values()]
+            told = [round(value, 4) if np.isfinite(value) else None for value in signs.values.values()]
+            yield name, [int(case.guilty[signs.part]), *told]
 
 
 def kind_of(standin: str, name: str) -> Any:

@@ -60,6 +60,7 @@ OUTLINED = {  # experiments of the LIME paper and on broken models, as the front
     "labels": "wrong labels",
     "untrained": "layers anew",
     "veracity": "known causes",
+    "believe": "believability",
     "voice": "voice in music",
 }
 

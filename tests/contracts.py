@@ -21,6 +21,7 @@ from veridical.records import (
     Explanation,
     Kernel,
     Method,
+    Movable,
     Placed,
     Refillable,
     Removable,
@@ -254,6 +255,32 @@ def another_fill_leaves_the_parts(representation: Refillable, instance: Any) -> 
     assert_same(_listed_rows(itself.keeping(none, SEED))[0], instance)
 
 
+def moves_are_of_the_parts_that_are_not_kept(representation: Movable, instance: Any) -> None:
+    """A step moves every part, alone and whichever way it can go, and nothing that is kept."""
+    d = len(representation.names)
+    step = representation.step(0.5, SEED)
+    assert step.both.shape == (d,)
+    assert step.says
+    alone = ~np.eye(d, dtype=bool)
+    for way, some in ((step.ahead, np.arange(d)), (step.back, np.flatnonzero(step.both))):
+        moved = _listed_rows(way(np.vstack([np.ones((1, d), bool), alone[some]])))
+        assert_same(moved[0], instance)
+        keys = [_key(one) for one in moved]
+        assert len(set(keys)) == len(keys), "a part that does not move, or two that move alike"
+
+
+def moves_are_pure_in_the_seed(representation: Movable) -> None:
+    """The same seed moves alike, and so does any other unless something is drawn."""
+    nothing = np.zeros((1, len(representation.names)), bool)
+
+    def moved(seed: int) -> Any:
+        return _key(_listed_rows(representation.step(0.5, np.random.SeedSequence(seed)).ahead(nothing))[0])
+
+    drawn = representation.step(0.5, SEED).drawn
+    assert moved(0) == moved(0)
+    assert drawn or len({moved(seed) for seed in range(4)}) == 1
+
+
 def view_shows_every_part(representation: Representation) -> None:
     """A view labels the parts 0 to d - 1, each of them, and nothing else."""
     view = getattr(representation, "view", None)
@@ -366,6 +393,9 @@ def check_representation(build: Callable[[], Representation], instance: Any, *ar
         check_removable(representation, instance)
     if isinstance(representation, Refillable):
         another_fill_leaves_the_parts(representation, instance)
+    if isinstance(representation, Movable):
+        moves_are_of_the_parts_that_are_not_kept(representation, instance)
+        moves_are_pure_in_the_seed(representation)
 
 
 def check_removable(representation: Removable, instance: Any) -> None:
@@ -532,6 +562,8 @@ def _each(batch: Any) -> list[Any]:
 
 def _key(one: Any) -> Any:
     """Something that is equal for equal inputs of one kind."""
+    if isinstance(one, pd.DataFrame):  # whole, and without its index
+        return repr([tuple(map(repr, row)) for row in one.itertuples(index=False)])
     if issparse(one):
         one = one.toarray()
     return one.tobytes() if isinstance(one, np.ndarray) else repr(one)

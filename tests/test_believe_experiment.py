@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import veridical as vd
 from veridical.debug.adversary.records import aimed
 from veridical.debug.veracity.case import Case
-from veridical.evaluate.believe import SIGNS
+from veridical.evaluate.believe import FILLED, LEFT_OUT, SIGNS
 
 pytest.importorskip("torch")
 
@@ -86,6 +87,15 @@ def test_the_section_shows_all(cells: list[dict[str, Any]]) -> None:
         assert said in text
     printed = calibration.literal(calibration.calibrated(cells))
     assert all(f'"{name}":' in printed for name in SIGNS)
+
+
+def test_the_package_has_what_was_fitted() -> None:
+    found = json.loads((Path(EXPERIMENTS) / "results" / "believe.json").read_text(encoding="utf-8"))["cells"]
+    for networks, scale in ((True, FILLED), (False, LEFT_OUT)):
+        seen = [c for c in found if (c["standin"] in believe.WHERE) == networks and c["seed"] in believe.SEEN]
+        again = calibration.calibrated(seen)
+        assert again.intercept == pytest.approx(scale.intercept, abs=0.02)
+        assert again.slopes == pytest.approx(dict(scale.slopes), abs=0.02)
 
 
 def test_one_small_model() -> None:

@@ -14,7 +14,7 @@ import contracts
 import veridical as vd
 from networks import GRADIENTS, LEARNED
 from veridical import attribute
-from veridical.records import Explanation, Removable, Sample, View
+from veridical.records import Explanation, Movable, Removable, Sample, View
 from veridical.represent import REPRESENTERS
 
 RNG = np.random.default_rng(0)
@@ -158,6 +158,7 @@ def test_every_representer_has_a_contract() -> None:
     assert {type(represent) for represent, _ in INSTANCES.values()} | {vd.Rows} == set(REPRESENTERS.values())
     for represent, x in (*INSTANCES.values(), *((vd.Rows(b, **s), row_of(b, 0)) for b, s in BACKGROUNDS.values())):
         assert isinstance(represent(x), Removable)
+        assert isinstance(represent(x), Movable)
     assert set(REPRESENTERS) == {kind.__name__.lower() for kind in REPRESENTERS.values()}
 
 
@@ -514,6 +515,23 @@ class CutsAnew(Saboteur):
         return vd.Superpixels(segment=np.array([[0, 1, 1], [1, 2, 2]]), fill=fill)(SMALL)
 
 
+class StandsStill(Saboteur):
+    def step(self, size: float, seed: Any, n_blocks: int | None = None) -> Any:
+        step = self.honest.step(size, seed, n_blocks)
+        return replace(step, back=lambda masks: step.back(np.ones_like(masks)))
+
+
+class MovesWhatIsKept(Saboteur):
+    def step(self, size: float, seed: Any, n_blocks: int | None = None) -> Any:
+        step = self.honest.step(size, seed, n_blocks)
+        return replace(step, ahead=lambda masks: step.ahead(masks & (np.arange(masks.shape[1]) > 0)))
+
+
+class MovesByChance(Saboteur):
+    def step(self, size: float, seed: Any, n_blocks: int | None = None) -> Any:
+        return self.honest.step(size, np.random.SeedSequence(), n_blocks)
+
+
 class ForgetsAPartInItsView(Saboteur):
     @property
     def view(self) -> Any:
@@ -545,6 +563,9 @@ SMALL = RNG.normal(size=(2, 3))
         (KeepsItsFill, lambda r: contracts.another_fill_leaves_the_parts(r, SMALL[None])),
         (FillsAnotherInstance, lambda r: contracts.another_fill_leaves_the_parts(r, SMALL[None])),
         (CutsAnew, lambda r: contracts.another_fill_leaves_the_parts(r, SMALL[None])),
+        (StandsStill, lambda r: contracts.moves_are_of_the_parts_that_are_not_kept(r, SMALL[None])),
+        (MovesWhatIsKept, lambda r: contracts.moves_are_of_the_parts_that_are_not_kept(r, SMALL[None])),
+        (MovesByChance, contracts.moves_are_pure_in_the_seed),
         (RemembersDraws, contracts.is_pure_in_the_seed),
         (StartsOver, contracts.grows_without_repeating),
         (DesignsWithNan, contracts.numbers_are_sound),

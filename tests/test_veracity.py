@@ -305,12 +305,6 @@ def test_columns_of_tables() -> None:
     assert found.examples[0].parts
 
 
-def test_one_column_or_three_are_edited_by_default() -> None:
-    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=list("abcd"))
-    found = vd.veracity(lambda Z: Z.gt(0).mean(axis=1), vd.Rows(table), table[:12], methods=vd.Occlusion())
-    assert {curve.cause for curve in found.curves} == {"EditedColumns", "EditedColumns(k=3)"}
-
-
 def test_slopes_count_by_how_far_their_numbers_are() -> None:
     """A column of large slope whose value is the usual one did nothing."""
     rng = np.random.default_rng(0)
@@ -331,6 +325,12 @@ def test_slopes_count_by_how_far_their_numbers_are() -> None:
     why = vd.Lime()(own.model, own.representation, (own.target,), own.seed)[0]
     assert why.weights.argmax() == 0
     assert own.effects(why).argmax() == 1
+
+
+def test_one_column_or_three_are_edited_by_default() -> None:
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=list("abcd"))
+    found = vd.veracity(lambda Z: Z.gt(0).mean(axis=1), vd.Rows(table), table[:12], methods=vd.Occlusion())
+    assert {curve.cause for curve in found.curves} == {"EditedColumns", "EditedColumns(k=3)"}
 
 
 def test_words_of_texts() -> None:
@@ -503,7 +503,7 @@ def test_a_method_that_fails_is_reported() -> None:
         ({"threshold": np.inf}, "finite"),
         ({"threshold": 2}, "all 12 instances are decided as 0, by the threshold 2"),
     ],
-    ids=str,
+    ids=lambda given: given if isinstance(given, str) else ", ".join(given),
 )
 def test_what_is_wrong_is_told(wrong: dict[str, Any], match: str) -> None:
     given = {"methods": vd.Occlusion(), "causes": Push(), **wrong}

@@ -196,6 +196,24 @@ def test_examples_show_what_was_before_and_what_methods_say() -> None:
     assert "Before the change" in page.texts
 
 
+def test_parts_of_the_changed_recording_are_heard() -> None:
+    """Of a spectrogram whose recording is known: before, after, and what each method keeps and leaves."""
+    mel = vd.Mel(rate=8000, n_mels=24, n_fft=256, hop=80, fmax=None)
+    rng = np.random.default_rng(0)
+    before, after = rng.normal(size=(2, 4000)) / 10
+    tiles = vd.Tiles(2, 2, front=mel)
+    why = vd.explain(lambda X: X[:, :12].mean(axis=(1, 2)), tiles, mel(after), method=vd.Occlusion())
+    original = tiles(mel(before)).view
+    example = vd.Example("Pgd", 0, 0, 1, 0.1, 0.9, (), ("Occlusion",), (why,), original, (before, after, 8000.0))
+    found = Reader(html.fragment(replace(caused(), examples=(example,)))).found
+    players = [known["aria-label"] for tag, known in found if tag == "audio"]
+    kept = [words for words in players if words.startswith(("Only", "All but"))]
+    assert players[:3] == ["Before the change", "After it", "The recording"]
+    assert len(kept) >= 2
+    alone = [known["aria-label"] for tag, known in Reader(html.fragment(why)).found if tag == "audio"]
+    assert alone == ["The spectrogram as sound", *kept]
+
+
 def test_a_curve_is_found_by_name() -> None:
     r = caused()
     assert r.curve("Swaps", "norm") is r.curves[8]

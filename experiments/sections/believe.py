@@ -40,8 +40,8 @@ def tables(cells: Sequence[Cell]) -> str:
 def _group(name: str, scale: Calibration, found: Judged) -> tuple[Mapping[str, Any], str]:
     """What was wanted of some models, and all tables of them."""
     score = unseen(found, SEEN)
-    fresh = ~np.isnan(score) & ~np.isin(found.about[:, 1], [str(seed) for seed in SEEN])
-    found, score = found[fresh], score[fresh]
+    fresh = found[~np.isin(found.about[:, 1], [str(seed) for seed in SEEN])]
+    found, score = found[~np.isnan(score)], score[~np.isnan(score)]
     value = area(found.right, score)
     fidelity = area(found.right, found.signs[:, calibration.FIDELITY])
     goal = target(
@@ -50,14 +50,13 @@ def _group(name: str, scale: Calibration, found: Judged) -> tuple[Mapping[str, A
         f"{value:.3f} (n = {len(found)}; fidelity alone {fidelity:.2f})",
         value >= WANTED,
     )
-    shipped = said(scale, found)
     text = [
-        f"**{name}**: by a fit to the other kind of model, other kinds of cause and seeds 0 to 2, on the others.",
+        f"**{name}**: by fits to the other sort of model, to other kinds of cause and to seeds 0 to 2 alone.",
         table(_rows(found, score, 3)),
         "By kind of cause:",
         table(_rows(found, score, 2)),
         "What the calibration in the package says, on seeds that it was not fitted on:",
-        table(_reliability(found, shipped)),
+        table(_reliability(fresh, said(scale, fresh))),
     ]
     return goal, "\n\n".join(text)
 

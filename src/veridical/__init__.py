@@ -1,6 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import audit, believe, debug, evaluate, explain, explain_many, group, rerun, veracity
+from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun, veracity
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.counterfactual import Counterfactual
@@ -22,6 +22,7 @@ from veridical.attribute.sensitivity import Sensitivity
 from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.attribute.undo import Undo
+from veridical.belief import believe
 from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
 from veridical.debug.adversary.domains import Spectrum, Waveform
 from veridical.debug.adversary.gradient import CarliniWagner, Pgd

@@ -24,7 +24,6 @@ from veridical.debug.veracity.report import examined
 from veridical.debug.veracity.trials import outcomes
 from veridical.errors import InputError, check_whole
 from veridical.evaluate import METRICS
-from veridical.evaluate.believe import believed
 from veridical.evaluate.records import Metric, Report
 from veridical.evaluate.report import checked_truth, chosen, named, reported
 from veridical.evaluate.trials import Evaluation, trials
@@ -261,52 +260,18 @@ def veracity(
 
     >>> import numpy as np
     >>> import veridical as vd
-    >>> pictures = np.random.default_rng(0).normal(size=(6, 8, 8))
     >>> def predict(pictures):
-    ...     return 1 / (1 + np.exp(-pictures[:, :4, :4].sum(axis=(1, 2))))
-    >>> parts = vd.Grid(2, 2, fill=vd.WholeMean())
-    >>> report = vd.veracity(predict, parts, pictures, methods=vd.Occlusion(), causes=vd.NoisyParts())
-    >>> round(report.score("hit@1 (NoisyParts)", "Occlusion").mean, 2)
-    0.83
+    ...     return 1 / (1 + np.exp(-pictures[:, 2:4, 2:4].sum(axis=(1, 2))))
+    >>> X = np.random.default_rng(0).normal(size=(12, 8, 8))
+    >>> report = vd.veracity(predict, vd.Grid(4, 4), X, methods=vd.Undo(), causes=vd.SwappedParts())
+    >>> report.findings
+    ('Undo: the heaviest part is guilty in 100 % of SwappedParts (random parts: 25 %).',)
     """
     found = {name: _method(method) for name, method in named(methods).items()}
     asked = (checked_model(predict, classes), checked_representer(represent), X)
     decision = Decision(threshold)
     plan = examination(asked, found, causes, y=y, decision=decision, wanted=wanted, seed=seed_of(rng))
     return examined(plan, list((track or progress)(outcomes(plan), total=len(plan))))
-
-
-def believe(
-    predict: Predict,
-    represent: Representer,
-    x: Any,
-    why: Explanation,
-    *,
-    target: Any = None,
-    classes: Sequence[Any] | None = None,
-    rng: int | np.random.Generator = 0,
-) -> Verdict:
-    """Ask how probable it is that the heaviest part of an explanation is what brought the output about.
-
-    Parts are taken away by several ways that fail differently, and the verdict rests on how far they agree with
-    the explanation ``why`` of the instance ``x``, whatever method it is by. ``observed`` is the probability,
-    ``measures`` are what it is made of. It says nothing of outputs that many parts bring about together.
-    ``target`` is needed where that of the explanation was a function.
-
-    >>> import numpy as np
-    >>> import veridical as vd
-    >>> def predict(pictures):
-    ...     return 1 / (1 + np.exp(-pictures[:, 2:4, 2:4].sum(axis=(1, 2))))
-    >>> x = np.zeros((8, 8))
-    >>> x[2:4, 2:4] = 1.0
-    >>> parts = vd.Grid(4, 4)
-    >>> vd.believe(predict, parts, x, vd.explain(predict, parts, x, purpose="content")).passed
-    True
-    """
-    if not isinstance(why, Explanation):
-        raise InputError(f"why wants an explanation, as vd.explain gives it, not {type(why).__name__}")
-    model, representation = checked_model(predict, classes), checked_representer(represent)(x)
-    return believed(model, representation, why, target=target, seed=seed_of(rng))
 
 
 def debug(

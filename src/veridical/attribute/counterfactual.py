@@ -36,6 +36,7 @@ class Counterfactual:
     is asked for the slope at each step; of any other model its sign is estimated once, from ``n_draws`` random
     directions, in blocks of each part, and their opposites. The decision is the largest output; of one output,
     whether it is at least ``threshold``, 0.5 unless given, and of two, if it is given, whether the second is.
+    Without gradients, ``Sensitivity`` finds parts that were changed a little more often.
 
     Of texts, tables, and sounds that lie over each other, each part's change is the one of ``n_draws`` small moves
     (as for ``Sensitivity``) that lowers the output most. Weights are exact for the change that was found, which

@@ -46,8 +46,12 @@ class Occlusion:
 def fit_of(falls: Floats, own: float) -> Fit:
     """Weights that are the mean over independent draws (draws, d) of how far the output falls, and its error."""
     (draws, d), weights = falls.shape, falls.mean(axis=0)
-    variance = falls.var(axis=0, ddof=1) / draws if draws > 1 else np.zeros(d)
-    every = np.ones(d, bool)
+    return drawn_fit(weights, falls.var(axis=0, ddof=1) / draws if draws > 1 else np.zeros(d), own, draws)
+
+
+def drawn_fit(weights: Floats, variance: Floats, own: float, draws: int) -> Fit:
+    """Weights (d,) of some draws, each with an error of its own, beside the output of the instance."""
+    every = np.ones(len(weights), bool)
     return Fit(
         weights=weights,
         intercept=own - float(weights.sum()),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from veridical.attribute.ask import Model, stacked
+from veridical.attribute.occlusion import drawn_fit
 from veridical.attribute.question import EPSILON, Answer, Outputs, Question, judged
 from veridical.attribute.removal import removable
 from veridical.errors import InputError, check_positive, check_whole
@@ -124,15 +125,4 @@ def _fit(changes: Floats, own: float) -> Fit:
     varies = spread > EPSILON
     least = float(spread[varies].mean()) if varies.any() else 0.0
     variance = np.where(varies, np.maximum(spread, least), 0.0) * weights**2 / (4 * m)
-    every = np.ones(d, bool)
-    return Fit(
-        weights=weights,
-        intercept=own - float(weights.sum()),
-        covariance=np.diag(variance),
-        local_prediction=own,
-        fidelity=float("nan"),
-        measured=every,
-        chosen=every,
-        degrees=max(m - 1.0, 1.0),
-        relative=True,
-    )
+    return replace(drawn_fit(weights, variance, own, m), relative=True)

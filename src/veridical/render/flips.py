@@ -115,7 +115,8 @@ def _example(e: Example, draw: Draw, with_views: bool) -> Markup:
     what = f"Decided {label}; after the change {wrong}, whose probability went from {change}."
     where = f" Changed most: {listing(e.parts)}." if e.parts else ""
     head = join(escape(f"{plain(e.cause, 60)}, instance {e.row}"), tag("small", {}, escape(what + where, 400)))
-    before = bare(_silent(e)) if e.original is not None and with_views else NONE
+    original = e.original if e.original is None or e.sounds is None else _silent(e.original)
+    before = bare(original) if original is not None and with_views else NONE
     title = tag("p", {"class": "vd-aside"}, escape("Before the change")) if before else NONE
     found = [_audible(e, why) for why in e.explanations]
     shown = [_explained(m, why, draw, with_views) for m, why in zip(e.methods, found, strict=False)]
@@ -139,18 +140,17 @@ def _heard(e: Example) -> Markup:
     return tag("div", {"class": "vd-view"}, heard(tracks, rate))
 
 
-def _silent(e: Example) -> View:
-    """The instance before the change, without what makes a sound of it where the recording is played below."""
-    assert e.original is not None
-    known = {key: v for key, v in e.original.data.items() if e.sounds is None or key not in ("front", "values")}
-    return View(e.original.kind, known) if e.original.kind == "spectrogram" else e.original
-
-
 def _audible(e: Example, why: Explanation) -> Explanation:
     """An explanation of a spectrogram with the recording it was made of, so that its parts can be heard."""
     if e.sounds is None or why.view is None or why.view.kind != "spectrogram" or "samples" in why.view.data:
         return why
     _, after, rate = e.sounds
     samples = sound.as_samples(after, float(np.abs(np.asarray(after)).max(initial=0.0)))
-    known = {key: value for key, value in why.view.data.items() if key not in ("front", "values")}
-    return replace(why, view=View("spectrogram", {**known, "samples": samples, "rate": float(rate)}))
+    return replace(
+        why, view=View("spectrogram", {**_silent(why.view).data, "samples": samples, "rate": float(rate)})
+    )
+
+
+def _silent(view: View) -> View:
+    """A view of which no sound is made."""
+    return View(view.kind, {key: value for key, value in view.data.items() if key not in ("front", "values")})
