@@ -27,7 +27,7 @@ LEVELS = (
     {"serialize"},
     {"scale"},
     {"render"},
-    {"api", "belief", "picks"},
+    {"api", "belief", "known", "picks"},
     {"cli", "serve"},
 )
 RANK = {layer: rank for rank, layers in enumerate(LEVELS) for layer in layers}

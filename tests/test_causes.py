@@ -545,3 +545,19 @@ def test_words_and_columns_are_of_texts_and_tables() -> None:
 def test_settings_that_make_no_sense_are_refused(wrong: Any, said: str) -> None:
     with pytest.raises(vd.InputError, match=said):
         wrong()
+
+
+def test_causes_are_made_by_one_call() -> None:
+    def predict(planes: Any) -> Any:
+        return 1 / (1 + np.exp(-np.asarray(planes)[:, :2, :2].sum(axis=(1, 2))))
+
+    X = np.random.default_rng(0).normal(size=(4, 6, 6))
+    found = vd.causes(predict, vd.Grid(3, 3), X, kind=vd.SwappedParts(confidence=0.51), rng=3)
+    again = vd.causes(predict, vd.Grid(3, 3), X, kind=vd.SwappedParts(confidence=0.51), rng=3)
+    assert [cause.success for cause in found] == [cause.success for cause in again]
+    for cause in found:
+        assert cause.success == (round(float(predict(cause.changed[None])[0])) == cause.wanted)
+    with pytest.raises(vd.InputError, match="Lime is a method"):
+        vd.causes(predict, vd.Grid(3, 3), X, kind=vd.Lime())  # type: ignore[arg-type]
+    with pytest.raises(vd.InputError, match="kind wants settings"):
+        vd.causes(predict, vd.Grid(3, 3), X, kind=vd.Pgd)  # type: ignore[arg-type]

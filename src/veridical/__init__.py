@@ -36,6 +36,7 @@ from veridical.debug.records import Subject
 from veridical.debug.spurious import Spurious
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
 from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score, Trial
+from veridical.known import causes
 from veridical.masks import Gaussian
 from veridical.picks import pick, pick_at_random, pick_for_two
 from veridical.records import VERSION as __version__
@@ -180,6 +181,7 @@ __all__ = [
     "__version__",
     "audit",
     "believe",
+    "causes",
     "debug",
     "evaluate",
     "explain",

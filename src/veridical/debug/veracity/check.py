@@ -25,7 +25,7 @@ from veridical.masks import child_of, generator
 from veridical.records import Bools, Explanation, Floats, Ints, Measured, Method, Seed, Verdict
 
 FEWEST = 8  # causes, below which nothing can be said
-CANDIDATES = 3  # instances that a cause is looked for in, for each that is explained
+CANDIDATES, ROWS = 3, 8  # instances that a cause is looked for in, for each that is explained; and rows of a table
 FAR, SURE = 0.5, 0.9  # of a small change: standard deviations of the instances, and the wrong label's output
 TURNED = 0.5  # of other content: the wrong label's output
 SPREAD = 50  # instances whose standard deviation it is
@@ -148,12 +148,14 @@ def _rows(some: Sequence[Named], values: Floats) -> tuple[int, ...]:
 def _named(method: Method, subject: Subject, seed: Seed) -> tuple[list[Named], tuple[str, ...]]:
     """Causes that were found in some instances, and the explanations of what came of them."""
     instances = subject.represent.each(subject.X)
-    rows = np.sort(drawn(len(instances), seed)[: CANDIDATES * DEAR])
+    first = instances.batch(0, 1)[0]
+    candidates = ROWS if defaults(subject.model, first) == TABLES else CANDIDATES
+    rows = np.sort(drawn(len(instances), seed)[: candidates * DEAR])
     try:
         aim = aimed(subject.model, subject.represent, rows_at(subject.X, rows))
     except InputError as wrong:
         raise NotApplicable(f"it is not known what the model decides: {wrong}") from wrong
-    kind = _kind(method, subject, instances.batch(0, 1)[0])
+    kind = _kind(method, subject, first)
     try:
         causes = kind(aim, child_of(seed, MAKE))
     except InputError as unfit:

@@ -64,13 +64,16 @@ def causes_of(causes: Any, model: Model, representation: Any) -> dict[str, Kind]
         names = defaults(model, representation)
         causes = [kind for name in names for kind in USUAL.get(name, (CAUSES[name](),))]
     found = named(causes, "cause", EXAMPLE)
-    for kind in found.values():
-        if isinstance(kind, tuple(METHODS.values())):
-            raise InputError(
-                f"causes wants kinds of cause, such as {EXAMPLE}; vd.{type(kind).__name__} is a method"
-            )
-        if isinstance(kind, type) or not callable(kind):
-            raise InputError(f"causes wants settings, such as {EXAMPLE}, not {kind!r}")
+    return {name: kind_of(kind) for name, kind in found.items()}
+
+
+def kind_of(kind: Any, name: str = "causes") -> Kind:
+    """A kind of cause, or an error that says what came in its place."""
+    if isinstance(kind, tuple(METHODS.values())):
+        raise InputError(f"{name} wants kinds of cause, such as {EXAMPLE}; vd.{type(kind).__name__} is a method")
+    if isinstance(kind, type) or not callable(kind):
+        raise InputError(f"{name} wants settings, such as {EXAMPLE}, not {kind!r}")
+    found: Kind = kind
     return found
 
 
