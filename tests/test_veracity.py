@@ -291,6 +291,8 @@ def test_the_usual_value_is_one_that_its_column_can_have() -> None:
     table = pd.DataFrame({"a": [0, 1, 4, 9], "b": [True, False, True, True], "c": [0.5, np.nan, 2.0, 1.0]})
     assert Typical.of(table).row.tolist() == [1, True, 1.0]
     assert Typical.of(table[["a"]].to_numpy()).row.tolist() == [1]
+    np.testing.assert_equal(Typical.of(np.array([[1.0, np.nan], [2.0, np.nan]])).row, [1.0, np.nan])
+    assert Typical.of(np.array([[True, False], [True, False]])).row.tolist() == [True, False]
 
     def predict(rows: pd.DataFrame) -> Floats:
         return 1 / (1 + np.exp(2.0 - rows["a"].to_numpy(float)))

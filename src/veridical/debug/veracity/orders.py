@@ -39,7 +39,7 @@ class Typical:
         if isinstance(X, pd.DataFrame):
             return cls(row=_middle(X))
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf":
-            return cls(row=np.nanpercentile(X, 50, axis=0, method="lower").astype(X.dtype))
+            return cls(row=pd.DataFrame(X.astype(np.float64)).quantile(interpolation="lower").to_numpy(X.dtype))
         several = getattr(X, "ndim", 1) > 1 or hasattr(X, "tocsr")
         texts = [] if several else [x for x in X if isinstance(x, str)]
         return (
