@@ -493,6 +493,12 @@ def test_what_is_not_found_is_reported_with_the_best_there_was(kind: Any) -> Non
         assert cause.n_calls > 20
 
 
+def test_no_more_edits_are_tried_than_was_asked_for() -> None:
+    for cause in vd.NoisyParts(confidence=1.0, n_tries=3)(reading(), SEED):
+        assert cause.n_calls == 3 + 1
+        assert cause.reason.startswith("3 edits of 1 of")
+
+
 @pytest.mark.parametrize("kind", [vd.Square(eps=0.5, confidence=None), vd.NoisyParts(confidence=0.51)])
 def test_a_threshold_that_is_not_one_half(kind: Any) -> None:
     aim = aimed(reads(TILES, GUILTY, PLANES), TILES, PLANES, decision=Decision(0.6))

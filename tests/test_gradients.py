@@ -37,6 +37,7 @@ from networks import (
     spans,
 )
 from veridical.attribute import METHODS
+from veridical.attribute.layout import layout_of
 from veridical.attribute.maps import ByGradient, Drawn
 from veridical.toys import Game
 
@@ -577,6 +578,15 @@ def test_the_map_has_the_layout_of_the_instance() -> None:
     across = vd.Network(steps, prepare=lambda b: torch.as_tensor(np.array(b), dtype=torch.float32).mT)
     why = vd.explain(across, vd.Windows(5), RNG.normal(size=(20, 2)), method=vd.GuidedBackprop())
     assert why.map.shape == (20, 2)
+
+
+def test_the_layout_is_found_without_a_look_at_memory_that_nobody_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may hold anything: sums of that overflow now and then."""
+    module = nn.Sequential(nn.Flatten(), line(RNG.normal(size=12))).eval()
+    network = vd.Network(module, prepare=lambda b: torch.as_tensor(b)[:, None])
+    monkeypatch.setattr(np, "empty", lambda shape, *_, **__: np.full(shape, 1e308))
+    move = layout_of(network, np.zeros((1, 3, 4)), torch.zeros(1, 1, 3, 4))
+    assert move(np.ones((2, 1, 3, 4))).shape == (2, 3, 4)
 
 
 def test_squares_are_turned_as_they_were_prepared() -> None:

@@ -235,7 +235,8 @@ def test_controls_tell_who_ignores_the_change_and_who_depends_on_the_seed() -> N
     found = vd.veracity(linear, PARTS, X[:6], methods=[vd.RandomParts(), vd.Occlusion()], causes=Spot(part=None))
     assert found.score("clean control (Spot)", "RandomParts").mean == 1
     assert found.score("clean control (Spot)", "Occlusion").mean < 1
-    assert found.score("seed control (Spot)", "Occlusion").mean == 1
+    same = found.score("seed control (Spot)", "Occlusion")
+    assert same.mean == same.low == 1, "a correlation is no share"
     assert abs(found.score("seed control (Spot)", "RandomParts").mean) < 0.7
     assert "says nearly the same without the change" in found.findings[0]
 
@@ -285,10 +286,25 @@ def test_a_value_far_from_the_usual_stands_out_in_a_table() -> None:
     assert (row["a"], row["c"]) == (4.0, "x")
 
 
+def test_the_usual_value_is_one_that_its_column_can_have() -> None:
+    """The mean of the two whole numbers in the middle may be none."""
+    table = pd.DataFrame({"a": [0, 1, 4, 9], "b": [True, False, True, True], "c": [0.5, np.nan, 2.0, 1.0]})
+    assert Typical.of(table).row.tolist() == [1, True, 1.0]
+    assert Typical.of(table[["a"]].to_numpy()).row.tolist() == [1]
+    np.testing.assert_equal(Typical.of(np.array([[1.0, np.nan], [2.0, np.nan]])).row, [1.0, np.nan])
+    assert Typical.of(np.array([[True, False], [True, False]])).row.tolist() == [True, False]
+
+    def predict(rows: pd.DataFrame) -> Floats:
+        return 1 / (1 + np.exp(2.0 - rows["a"].to_numpy(float)))
+
+    found = vd.veracity(predict, vd.Rows(table), table, methods=[vd.Occlusion()], causes=[vd.EditedColumns()])
+    assert np.isfinite(found.score("hit@1 (EditedColumns)", "contrast").mean)
+
+
 def test_a_rare_word_stands_out_in_a_text() -> None:
-    counts = Typical.of(["a good film", "a bad film"]).counts
+    counts = Typical.of(["A good film", "a bad film."]).counts
     assert counts is not None
-    assert counts["film"] == 2 > counts["good"]
+    assert counts["film"] == counts["a"] == 2 > counts["good"]
 
 
 # ---- tables, texts, and pictures that are cut by what they show
@@ -539,6 +555,19 @@ def test_the_check_needs_a_decision() -> None:
         vd.debug(lambda Z: 9 * linear(Z), PARTS, X12, check="veracity", method=vd.Occlusion())
     with pytest.raises(vd.NotApplicable, match="could be caused in 0 of"):
         vd.debug(lambda Z: 0 * linear(Z), PARTS, X12, check="veracity", method=vd.Occlusion())
+
+
+def test_one_column_alone_can_only_be_named() -> None:
+    table = np.random.default_rng(0).normal(size=(30, 1))
+
+    def predict(rows: Any) -> Floats:
+        return 1 / (1 + np.exp(-3 * np.asarray(rows)[:, 0]))
+
+    found = vd.veracity(predict, vd.Rows(table), table[:6], methods=[vd.Occlusion()])
+    assert found.score("hit@1 (EditedColumns)", "Occlusion").mean == 1
+    assert np.isnan(found.score("margin AUROC (EditedColumns)", "Occlusion").mean)
+    with pytest.raises(vd.NotApplicable, match="only one part"):
+        vd.debug(predict, vd.Rows(table), table, check="veracity", method=vd.Occlusion())
 
 
 def test_the_check_does_not_apply_to_parts_that_lie_over_each_other() -> None:

@@ -21,7 +21,7 @@ from audit_cases import mapped
 from pages import Reader, assert_ours, exact, flat
 from test_report_views import TAGS
 from veridical.errors import InputError
-from veridical.render import html, terminal
+from veridical.render import html, sound, terminal
 from veridical.render.reports import REFERENCES
 from veridical.serialize import load
 
@@ -212,6 +212,14 @@ def test_parts_of_the_changed_recording_are_heard() -> None:
     assert len(kept) >= 2
     alone = [known["aria-label"] for tag, known in Reader(html.fragment(why)).found if tag == "audio"]
     assert alone == ["The spectrogram as sound", *kept]
+
+
+@pytest.mark.parametrize("kind", [np.int16, np.int32, np.float32])
+def test_recordings_of_any_type_sound_alike(kind: Any) -> None:
+    ends = (1.0, 1.0) if kind is np.float32 else (np.iinfo(kind).max, -float(np.iinfo(kind).min))
+    loud = np.array([ends[0], 0, -ends[1] / 2, -ends[1]]).astype(kind)
+    samples = sound.as_samples(loud, sound.peak_of(loud))
+    np.testing.assert_allclose(samples, [32767, 0, -16384, -32767], atol=1)
 
 
 def test_a_curve_is_found_by_name() -> None:

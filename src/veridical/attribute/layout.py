@@ -31,7 +31,7 @@ def layout_of(network: Network, batch: Any, inputs: Any) -> Callable[[Floats], F
         lambda maps: maps.sum(axis=-1),
     ]
     some = moves[: 5 if len(shape) > 1 else 1]
-    fitting = [move for move in some if move(np.empty((1, *shape))).shape[1:] == own]
+    fitting = [move for move in some if move(np.zeros((1, *shape))).shape[1:] == own]
     if len(fitting) > 1:
         values, x = inputs.detach().cpu().double().numpy(), numbers_of(batch[0], "an instance")
         return max(fitting, key=lambda move: _likeness(move(values)[0], x))

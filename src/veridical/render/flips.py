@@ -130,11 +130,11 @@ def _explained(method: str, why: Explanation, draw: Draw, with_view: bool) -> Ma
 
 
 def _heard(e: Example) -> Markup:
-    """The recording before and after the change, as loud as they are."""
+    """The recording before and after the change, each as loud beside the other as it is."""
     if e.sounds is None:
         return NONE
     *samples, rate = e.sounds
-    peak = max(float(np.abs(np.asarray(one)).max(initial=0.0)) for one in samples)
+    peak = max(map(sound.peak_of, samples))
     names = ("Before the change", "After it")
     tracks = [("", name, sound.as_samples(one, peak)) for name, one in zip(names, samples, strict=True)]
     return tag("div", {"class": "vd-view"}, heard(tracks, rate))
@@ -145,7 +145,7 @@ def _audible(e: Example, why: Explanation) -> Explanation:
     if e.sounds is None or why.view is None or why.view.kind != "spectrogram" or "samples" in why.view.data:
         return why
     _, after, rate = e.sounds
-    samples = sound.as_samples(after, float(np.abs(np.asarray(after)).max(initial=0.0)))
+    samples = sound.as_samples(after, sound.peak_of(after))
     return replace(
         why, view=View("spectrogram", {**_silent(why.view).data, "samples": samples, "rate": float(rate)})
     )

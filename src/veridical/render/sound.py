@@ -44,13 +44,17 @@ def audible(data: Mapping[str, Any]) -> Mapping[str, Any]:
     if values.max() > LOUDEST:  # not the levels that the front end gives
         return data
     made = front.invert(values)
-    return {**data, "samples": as_samples(made, float(np.abs(made).max())), "rate": front.rate}
+    return {**data, "samples": as_samples(made, peak_of(made)), "rate": front.rate}
 
 
 def as_samples(samples: Any, peak: float) -> Samples:
-    """Any recording as whole numbers; of floats, ``peak`` is the loudest there can be."""
-    array = np.asarray(samples)
-    return array.astype(np.int16) if array.dtype.kind in "iu" else _whole(32767 / (peak or 1.0) * array)
+    """Any recording as whole numbers of 16 bits, of which the largest stands for ``peak``."""
+    return _whole(32767 / (peak or 1.0) * np.asarray(samples, dtype=np.float64))
+
+
+def peak_of(samples: Any) -> float:
+    """The loudest sample of a recording."""
+    return float(np.abs(np.asarray(samples, dtype=np.float64)).max(initial=0.0))
 
 
 def without(data: Mapping[str, Any], parts: Sequence[int]) -> Samples:

@@ -165,10 +165,11 @@ class Search:
     def run(self, rng: np.random.Generator) -> Asking[Found]:
         """The first edit that will do; else the one that the model says most for, of those that will not."""
         nearest, most = None, -np.inf
-        rounds, n_parts = max(self.edit.n_tries // AT_ONCE, 1), self.scene.canvas.n_parts
+        n, n_parts = min(self.edit.n_tries, AT_ONCE), self.scene.canvas.n_parts
+        rounds = self.edit.n_tries // n
         for number in range(rounds):
-            others = self.edit.others(self.scene, number / max(rounds - 1, 1), rng)
-            masks = drawn_masks(n_parts, self.edit.k, n_rows(others), rng)
+            others = rows_at(self.edit.others(self.scene, number / max(rounds - 1, 1), rng), range(n))
+            masks = drawn_masks(n_parts, self.edit.k, n, rng)
             edited = yield from self.scene.said(others, masks)
             good = edited.flips & (edited.support >= enough(self.edit.confidence))
             made = yield from self._best(edited, np.flatnonzero(good)[:PRUNED])
@@ -179,7 +180,7 @@ class Search:
             if unsure[top] and edited.support[top] > most:
                 most, nearest = edited.support[top], (rows_at(others, [top]), masks[top])
         made = None if nearest is None else self._made(*nearest)
-        reason = f"{rounds * AT_ONCE} edits of {self.edit.k} of {n_parts} parts were tried"
+        reason = f"{rounds * n} edits of {self.edit.k} of {n_parts} parts were tried"
         return replace(made or self.scene.untouched, reason=reason)
 
     def _best(self, edited: Edited, rows: Ints) -> Asking[Found | None]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from veridical.attribute.given import answered, seed_of
 from veridical.debug.adversary import CAUSES
-from veridical.debug.adversary.records import aimed
+from veridical.debug.adversary.records import Cause, Decision, aimed
 from veridical.debug.cases import checked, drawn
 from veridical.debug.ranking import auroc, rate
 from veridical.debug.records import DEAR, Rng, Subject, rows_at
@@ -166,7 +166,7 @@ def _named(method: Method, subject: Subject, seed: Seed) -> tuple[list[Named], t
             why = why or cause.reason
             continue
         try:
-            case = Case.of(cause, subject.represent, (subject.model, aim.decision), child_of(seed, CASE, i))
+            case = _case(cause, subject, aim.decision, child_of(seed, CASE, i))
         except InputError as unfit:
             why = why or str(unfit)
             continue
@@ -181,6 +181,14 @@ def _named(method: Method, subject: Subject, seed: Seed) -> tuple[list[Named], t
         )
     said = f"{len(found)} causes of the kind {type(kind).__name__} were explained, of {len(rows)} instances."
     return found, (said,)
+
+
+def _case(cause: Cause, subject: Subject, decision: Decision, seed: Seed) -> Case:
+    """A cause as its parts, which have to be several: one alone is always the first."""
+    case = Case.of(cause, subject.represent, (subject.model, decision), seed)
+    if case.d < 2:
+        raise InputError("an instance has only one part, which there is nothing to tell from")
+    return case
 
 
 def _kind(method: Method, subject: Subject, representation: Any) -> Any:

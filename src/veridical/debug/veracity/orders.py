@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from veridical.represent.regions import numbers_of
 NORM, GREEDY = "norm", "greedy"  # rows that know the change
 RANDOM, CONTRAST, RESIDUAL = "random", "contrast", "residual"  # rows that ask no model
 REFERENCES, NULLS = (NORM, GREEDY), (RANDOM, CONTRAST, RESIDUAL)
+WORD = re.compile(r"\w+")
 STEPS = 12  # parts that the greedy oracle looks for one by one; the others by what each does alone
 TIES, DRAWN = 0, 1  # what seeds are for
 
@@ -28,7 +30,7 @@ TIES, DRAWN = 0, 1  # what seeds are for
 class Typical:
     """What instances are like, as far as they say it without a model."""
 
-    row: Any = None  # of a table: the middle of each column
+    row: Any = None  # of a table: of each column the value in the middle
     counts: Mapping[str, int] | None = None  # of texts: how many of them have a word
 
     @classmethod
@@ -37,10 +39,12 @@ class Typical:
         if isinstance(X, pd.DataFrame):
             return cls(row=_middle(X))
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf":
-            return cls(row=np.nanmedian(X, axis=0))
+            return cls(row=pd.DataFrame(X.astype(np.float64)).quantile(interpolation="lower").to_numpy(X.dtype))
         several = getattr(X, "ndim", 1) > 1 or hasattr(X, "tocsr")
         texts = [] if several else [x for x in X if isinstance(x, str)]
-        return cls(counts=Counter(word for x in texts for word in set(x.lower().split()))) if texts else cls()
+        return (
+            cls(counts=Counter(word for x in texts for word in set(WORD.findall(x.lower())))) if texts else cls()
+        )
 
 
 def ranked(weights: Floats, seed: Seed) -> Ints:
@@ -102,9 +106,9 @@ def _residual(case: Case) -> Floats | str:
 
 
 def _middle(X: pd.DataFrame) -> pd.Series:
-    """The median of numbers, the commonest of everything else."""
-    found = {
-        name: X[name].median() if pd.api.types.is_numeric_dtype(X[name]) else X[name].mode(dropna=False).iloc[0]
-        for name in X.columns
-    }
+    """Of each column the number in the middle, which is one that it has, or else the commonest value."""
+    found = {}
+    for name, column in X.items():
+        numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+        found[name] = column.quantile(interpolation="lower") if numeric else column.mode(dropna=False).iloc[0]
     return pd.Series(found, dtype=object)

@@ -17,7 +17,7 @@ from veridical.debug.veracity.orders import NORM
 from veridical.debug.veracity.questions import Test, named, tests_of
 from veridical.debug.veracity.trials import Examination, Outcome
 from veridical.errors import InputError, NotApplicable
-from veridical.evaluate.compare import compare, fewest
+from veridical.evaluate.compare import compare, fewest, interval
 from veridical.evaluate.records import Comparison, Curve, Example, Report, Score
 from veridical.evaluate.report import reason_of
 from veridical.masks import child_of, generator
@@ -99,7 +99,7 @@ class Table:
             values, mean, low, high = self._area(test.name.removesuffix(" AUROC"), row)
         else:
             values = self.values(test.name, row)
-            mean, *ends = rate(values)
+            mean, *ends = rate(values) if test.least == 0 else interval(values)
             low, high = (float(end) for end in np.clip(ends, test.least, test.most))
         known = int(np.isfinite(values).sum())
         reason = self._reason(test, row) if known < len(values) else ""
@@ -116,7 +116,7 @@ class Table:
         drawn = generator(self.plan.seed, AGAIN, k).integers(0, len(a), (DRAWS, len(a)))
         below = b[drawn].mean(axis=1)
         ratios = a[drawn].mean(axis=1)[below > 0] / below[below > 0]
-        low, high = np.percentile(ratios, [2.5, 97.5])
+        low, high = np.percentile(ratios, [2.5, 97.5]) if len(a) > 1 else (np.nan, np.nan)
         return own / b.mean(), float(a.mean() / b.mean()), float(low), float(high)
 
     def _area(self, signal: str, row: str) -> tuple[Floats, float, float, float]:

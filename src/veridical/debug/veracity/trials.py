@@ -243,12 +243,12 @@ def firsts(order: Ints) -> Bools:
 
 def signals_of(explanation: Explanation) -> dict[str, float]:
     """What an explanation says of its own quality."""
-    first, second = np.sort(explanation.weights)[::-1][:2]
+    first, *others = np.sort(explanation.weights)[::-1]
     spread = float(explanation.weights.std()) or 1.0
     return {
         "fidelity": float(explanation.fidelity),
         "sureness": float(explanation.top_probability),
-        "margin": float(first - second) / spread,
+        "margin": float(first - others[0]) / spread if others else np.nan,
     }
 
 
