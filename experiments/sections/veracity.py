@@ -301,23 +301,25 @@ def _of_the_paper(cells: Sequence[Cell]) -> list[dict[str, str]]:
 
 
 LOCAL = (
-    ("hit@1", 0.9, "", (*ANYWHERE, *IN_ONE)),
-    ("overlap@3", 0.85, "", ANYWHERE),
-    ("overlap@3", 0.85, ", attacks by gradients in the input", ANYWHERE[:2]),
-    ("overlap@3", 0.85, ", attacks by asking", ANYWHERE[2:4]),
+    (CHANGE, "hit@1", 0.9, "", (*ANYWHERE, *IN_ONE)),
+    (EITHER, "hit@1", 0.9, "", (*ANYWHERE, *IN_ONE)),
+    (CHANGE, "overlap@3", 0.85, "", ANYWHERE),
+    (CHANGE, "overlap@3", 0.85, ", attacks by gradients in the input", ANYWHERE[:2]),
+    (CHANGE, "overlap@3", 0.85, ", attacks by asking", ANYWHERE[2:4]),
 )
 
 
 def _of_small_changes(cells: Sequence[Cell], anywhere: Sequence[Cell]) -> list[dict[str, str]]:
     lines = []
-    for k, least in ((3, 0.85), (5, 0.95)):
-        value, low, high = of_norm(anywhere, CHANGE, k)
-        lines.append(target(f"small changes, predict only: {CHANGE}, flips of norm at k = {k}", f"≥ {least}",
-                            f"{value:.2f} [{low:.2f}, {high:.2f}]", value >= least))  # fmt: skip
-    for test, least, told, kinds in LOCAL:
-        mean, half, n = pooled.mean(pooled.values(of(cells, kinds), CHANGE, test))
-        lines.append(target(f"small changes, predict only: {CHANGE}, {test}{told}", f"≥ {least}",
-                            f"{mean:.2f} ± {half:.2f} ({n})", mean >= least))  # fmt: skip
+    for told, kinds in (("", ANYWHERE), (", the attack of the paper", ANYWHERE[:1])):
+        for k, least in ((3, 0.85), (5, 0.95)):
+            value, low, high = of_norm(of(cells, kinds), CHANGE, k)
+            lines.append(target(f"small changes, predict only: {CHANGE}, flips of norm at k = {k}{told}",
+                                f"≥ {least}", f"{value:.2f} [{low:.2f}, {high:.2f}]", value >= least))  # fmt: skip
+    for row, test, least, told, kinds in LOCAL:
+        mean, half, n = pooled.mean(pooled.values(of(cells, kinds), row, test))
+        lines.append(target(f"small changes, predict only: {row}, {test}{told}", f"≥ {least}",
+                            f"{mean:.3f} ± {half:.3f} ({n})", mean >= least))  # fmt: skip
     for k in (3, 5):
         row, value = pooled.best(BY_GRADIENTS, lambda row, k=k: of_norm(anywhere, row, k)[0])
         _, low, high = of_norm(anywhere, row, k)
