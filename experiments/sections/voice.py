@@ -45,8 +45,8 @@ def goals(cells: Sequence[Cell]) -> str:
         said = "a voice in music: windows of unseen speakers and tracks told right, −3 to +6 dB"
         rows.append(target(said, "≥ 94 %", spread(accuracy), float(np.mean(accuracy)) >= ENOUGH))
     for what in whats(cells):
-        hits = [cell["rows"][OURS]["hit"] for cell in where(cells, what=what)]
-        said = f"a voice in music: its tile is the heaviest, {what.removeprefix('tiles ')}"
+        hits = [cell["rows"][OURS]["when"] for cell in where(cells, what=what)]
+        said = f"a voice in music: the heaviest tile is at its time, {what.removeprefix('tiles ')}"
         rows.append(target(said, "≥ 90 %", spread(hits), float(np.mean(hits)) >= FOUND))
     return table(rows) if rows else ""
 
