@@ -21,7 +21,6 @@ MEASURES = {
     "overlap": "Share of the tiles of the voice among as many heaviest (%)",
     "when": "The heaviest tile is at a time with the voice (%)",
 }
-GOALS = {"hit": "one of its own", "when": "at its time"}
 FRAMES = {"plain": "each frame, one half", "tuned": "each frame, threshold", "smoothed": "median, threshold"}
 
 
@@ -45,10 +44,10 @@ def goals(cells: Sequence[Cell]) -> str:
     if accuracy:
         said = "a voice in music: windows of unseen speakers and tracks told right, −3 to +6 dB"
         rows.append(target(said, "≥ 94 %", spread(accuracy), float(np.mean(accuracy)) >= ENOUGH))
-    for measure, told in GOALS.items():
+    for measure, called in (("when", "the heaviest tile is at its time"), ("hit", "and of its pitch")):
         for what in whats(cells):
             hits = [cell["rows"][OURS][measure] for cell in where(cells, what=what)]
-            said = f"a voice in music: the heaviest tile is {told}, {what.removeprefix('tiles ')}"
+            said = f"a voice in music: {called}, {what.removeprefix('tiles ')}"
             rows.append(target(said, "≥ 90 %", spread(hits), float(np.mean(hits)) >= FOUND))
     return table(rows) if rows else ""
 
