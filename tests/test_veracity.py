@@ -434,6 +434,11 @@ def test_right_answers_are_names_or_numbers_of_labels() -> None:
         assert vd.veracity(both, PARTS, X, **given, y=own, classes=["no", "yes"]).n_instances == 12
     with pytest.raises(vd.InputError, match="it has 3, 7; name them by classes"):
         vd.veracity(both, PARTS, X, **given, y=y, classes=[3, 7])
+    model = LogisticRegression().fit(X.reshape(12, -1), np.array(["yes", "no"])[y])  # its order is its own
+    with pytest.raises(vd.InputError, match="it has no, yes"):
+        vd.veracity(
+            model.predict_proba, vd.Rows(X.reshape(12, -1)), X.reshape(12, -1), methods=vd.Occlusion(), y=y
+        )
 
 
 def test_the_name_of_an_only_output_is_that_of_label_1() -> None:

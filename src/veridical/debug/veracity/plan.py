@@ -98,7 +98,8 @@ def _right(aim: Aim, y: Any) -> Bools:
         raise InputError(f"y wants one right answer an instance: X has {n} of them, y {n_rows(y)}")
     names = [_key(name) for name in labels_of(aim.model, aim.outputs.shape[1])]
     known = {name: at for at, name in enumerate(names)}
-    if not any(name.lstrip("-").isdigit() for name in names):  # labels may be numbered where no name is a number
+    own = aim.model.classes is not None and not aim.model.found  # the caller's names stand as the outputs do
+    if own and not any(name.lstrip("-").isdigit() for name in names):
         known |= {str(at): at for at in range(len(names))}
     answers = np.asarray(y).tolist()
     labels = [known.get(_key(each)) for each in answers]
