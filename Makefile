@@ -2,11 +2,11 @@
 #   make demo   explain real predictions, print them, write a report
 #   make test   run everything that has to hold
 # And one for the curious, which installs torch and pretrained models (about 1.1 GB):
-#   make examples   explain what they say about texts, photographs, music, heartbeats, records and patients
+#   make examples   explain what they say about texts, photographs, music, voices, heartbeats, records and patients
 PYTHON ?= python3
 BIN := .venv/bin
 
-EXAMPLES := text_pipeline sentence_encoder photo music series record groups evaluate audit
+EXAMPLES := text_pipeline sentence_encoder photo music voice series record groups evaluate audit
 
 .PHONY: demo test examples benchmarks clean
 

@@ -41,6 +41,7 @@ CONTENT = ("noise in one part", "noise in three", "a shape in one part", "a shap
            "three parts swapped")  # fmt: skip
 DOMAINS = ("CarliniWagner, waveform", "CarliniWagner, magnitudes")  # of recordings alone
 SWAPPED = ("one part swapped", "three parts swapped")
+CONFINED = ("Pgd in one part", "Square in one part", *CONTENT)  # to parts that are known
 KINDS = (*SMALL, *CONTENT, *DOMAINS)
 
 

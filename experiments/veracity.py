@@ -50,6 +50,7 @@ SHARES = (
 CONTROL = ("clean control", "seed control")
 SIGNALS = ("believability", "fidelity", "sureness", "margin")
 JUDGED = ("LIME", "KernelSHAP", "ours")  # rows of which signals are kept
+OF_FLIPS = ("flips", "flip@1", "flip@3", "flip@5", "positive set", "as many by norm", "necessity@3")
 DROPPED = ("necessity@1", "necessity@5")
 EXAMPLES = ("a shape in one part",)  # kinds of which the first instance is kept, to be drawn
 DIGITS = 3
@@ -99,7 +100,7 @@ def measure(cell: cells.Cell, run: Run, only: Sequence[str] = ()) -> dict[str, A
     plan = planned(cell, found, only)
     came = list(outcomes(plan))
     good = [each for each in came if each.case is not None]
-    return thinned({
+    return thinned(cell["kind"], {
         "accuracy": found.accuracy,
         "tried": len(came),
         "caused": len(good),
@@ -125,22 +126,31 @@ def told(good: Sequence[Outcome], rows: Sequence[str], row: str) -> dict[str, An
     return found | ({"calls": int(np.mean(calls))} if calls else {}) | ({"failed": dict(whys)} if whys else {})
 
 
-def thinned(cell: cells.Cell) -> cells.Cell:
-    """Without what no table has: signals of rows that are not judged by them, and instances without a number."""
-    found = {row: {} for row in cell.get("rows", {})}
-    for row, numbers in cell.get("rows", {}).items():
-        for test, known in numbers.items():
-            if test == "flips":
-                found[row][test] = known if isinstance(known, str) else " ".join(map(str, known))
-            elif test in CONTROL:
-                found[row][test] = [each for each in known if each is not None]
-            elif test == "overlap" and set(known) <= {0.0, 1.0, None}:
-                found[row][test] = bits(np.array(known, dtype=float))
-            elif test == "top 3" and "shape" not in cell.get("kind", "shape"):
-                continue
-            elif test not in DROPPED and (test not in SIGNALS or row.startswith(JUDGED)):
-                found[row][test] = known
+def thinned(kind: str, cell: cells.Cell) -> cells.Cell:
+    """Without what no table has of this kind of cause."""
+    found = {
+        row: {test: packed(test, known) for test, known in numbers.items() if wanted(test, row, kind)}
+        for row, numbers in cell.get("rows", {}).items()
+    }
     return {key: value for key, value in cell.items() if key != "confidence"} | ({"rows": found} if found else {})
+
+
+def wanted(test: str, row: str, kind: str) -> bool:
+    """Whether a table has it: signals of rows that are judged by them, flips of changes that are anywhere."""
+    if test in SIGNALS:
+        return row.startswith(JUDGED)
+    if test in OF_FLIPS:
+        return kind not in kinds.CONFINED
+    if test == "overlap":
+        return "three" in kind
+    return "shape" in kind if test == "top 3" else test not in DROPPED
+
+
+def packed(test: str, known: Any) -> Any:
+    """A curve as a word, and controls without instances that have none."""
+    if test == "flips" and not isinstance(known, str):
+        return " ".join(map(str, known))
+    return [each for each in known if each is not None] if test in CONTROL else known
 
 
 def bits(values: Iterable[float]) -> str:
@@ -184,8 +194,8 @@ def plan(settings: argparse.Namespace) -> list[cells.Cell]:
 def show(cell: cells.Cell) -> str:
     if "rows" not in cell:
         return f"none of {cell['tried']} caused: {cell['failed']}"
-    norm, lime = (cell["rows"].get(name, {}).get("flips") for name in ("norm", kinds.LIME))
-    return f"{cell['caused']} of {cell['tried']} caused; flips of norm {norm}, of LIME {lime}"
+    found = cell["rows"].get("ours, either", {})
+    return f"{cell['caused']} of {cell['tried']} caused; {found.get('flips', found.get('hit@1'))} of ours, either"
 
 
 def check(settings: argparse.Namespace) -> None:
@@ -219,18 +229,16 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def join(paths: Sequence[Path], out: Path) -> None:
-    """The cells of several files in one, those without an error first, and one example of each stand-in."""
+    """The cells of several files in one, those without an error first, and the example that is drawn."""
     records = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     results = cells.Results(out, "veracity", KEY)
     for cell in (cell for record in records for cell in record["cells"]):
         if not results.has(cell):
-            results.cells[results.key_of(cell)] = thinned(cell)
-    shown: set[str] = set()
+            results.cells[results.key_of(cell)] = thinned(cell["kind"], cell)
+    drawn = [cell for cell in results.cells.values() if cell.get("example", {}).get("pictures")]
     for cell in results.cells.values():
-        if cell["standin"] in shown or not cell.get("example", {}).get("pictures"):
+        if cell not in drawn[:1]:
             cell.pop("example", None)
-        else:
-            shown.add(cell["standin"])
     commands = dict.fromkeys(BESIDE.sub("", each) for record in records for each in record["commands"])
     whole = {
         "experiment": "veracity",

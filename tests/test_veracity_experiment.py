@@ -101,8 +101,9 @@ def test_cells_become_tables_and_figures(data, tmp_path, quick):
     noise = found["noise in one part"]
     assert noise["caused"] > 0
     assert noise["rows"]["norm"]["hit@1"] == "1" * noise["caused"]  # by construction
-    assert noise["rows"]["norm"]["flips"].split()[0] == "0"  # nothing changed, nothing flipped
-    assert int(noise["rows"]["random"]["flips"].split()[-1]) == noise["caused"]
+    small = found["Pgd"]
+    assert small["rows"]["norm"]["flips"].split()[0] == "0"  # nothing changed, nothing flipped
+    assert int(small["rows"]["random"]["flips"].split()[-1]) == small["caused"]
     assert set(noise["rows"]) == {*SOME, "norm", "greedy", "random", "contrast", "residual"}
     text = sections.veracity.tables(record["cells"])
     assert "| target " in text

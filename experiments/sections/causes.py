@@ -17,6 +17,7 @@ SHOWN = (LIME, "ours, content", "ours, change", "ours, either", "Counterfactual"
          "contrast", "residual")  # fmt: skip
 COLORS = dict(zip(SHOWN, ("C3", "C0", "C2", "k", "C4", "C8", "0.4", "0.8", "C1", "C5"), strict=True))
 STYLES = {"norm": "--", "random": ":", "contrast": ":", "residual": ":"}
+WIDE = 0.09  # of a bar
 ROWS, COLS = 4, 5  # parts of an example, of frequency and of time
 
 
@@ -76,7 +77,8 @@ def curves(cells: Sequence[Cell], folder: Path) -> None:
         for row in SHOWN:
             rates = pooled.curve(where(some, standin=name), row)
             panel.plot(range(len(rates)), 100 * rates, STYLES.get(row, "-"), color=COLORS[row], lw=1.4, label=row)
-        panel.set_title(STANDINS[name], fontsize=9)
+        n = sum(cell["caused"] for cell in where(some, standin=name))
+        panel.set_title(f"{STANDINS[name]} ({n})", fontsize=9)
         panel.set_xlabel("parts with the change")
         panel.set_ylabel("wrong decisions, %")
     drawing.key(figure, panels)
@@ -94,18 +96,22 @@ def found(cells: Sequence[Cell], folder: Path) -> None:
         "small change,\nkept in three": (ANYWHERE, "overlap@3"),
         "several\nparts": (THREE, "overlap"),
     }
-    figure, panels = drawing.panels(len(named(cells)), 3.0, wide=5.2)
+    rows = [row for row in SHOWN if row != "norm"]  # which knows it
+    figure, panels = drawing.panels(len(named(cells)), 4.2, wide=4.2)
     for panel, name in zip(panels, named(cells), strict=True):
-        for i, row in enumerate(SHOWN):
-            means = [
-                pooled.mean(pooled.values(of(where(cells, standin=name), kinds), row, test))[0]
-                for kinds, test in groups.values()
-            ]
-            at = np.arange(len(groups)) + (i - len(SHOWN) / 2) * 0.08
-            panel.bar(at, 100 * np.nan_to_num(means), 0.08, color=COLORS[row], label=row)
-        panel.set_xticks(range(len(groups)), list(groups), fontsize=6, rotation=30)
+        here = where(cells, standin=name)
+        for i, row in enumerate(rows):
+            of_row = [pooled.values(of(here, kinds), row, test) for kinds, test in groups.values()]
+            at = np.arange(len(groups)) + (i - (len(rows) - 1) / 2) * WIDE
+            means = [100 * pooled.mean(each)[0] for each in of_row]
+            panel.barh(at, np.nan_to_num(means), WIDE, color=COLORS[row], label=row)
+        counts = [pooled.mean(pooled.values(of(here, kinds), "norm", test))[2] for kinds, test in groups.values()]
+        names = [f"{told} ({n or 'none'})" for told, n in zip(groups, counts, strict=True)]
+        panel.set_yticks(range(len(groups)), names, fontsize=8)
+        panel.invert_yaxis()
+        panel.set_xlim(0, 100)
         panel.set_title(STANDINS[name], fontsize=9)
-        panel.set_ylabel("found, %")
+        panel.set_xlabel("found, %")
     drawing.key(figure, panels)
     drawing.save(figure, folder / "veracity-3-found.svg")
 
