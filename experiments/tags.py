@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from modeled import tagger
 from sets import NoDataError
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 FOLDERS = ("audio/music_speech", "audio/game_music")
 PACKED, WEIGHTS = "audio/excerpts.npz", "audio/musicnn.npz"  # of a pack: librosa and musicnn are not needed
 VOICES = ("Karissa_Hobbs", "stevieb357", "5703", "198-209", "3436")  # recordings with a singer or a reader
@@ -31,13 +29,6 @@ def check(data: Path | None) -> None:
         )
 
 
-def modeled(name: str) -> Any:
-    """A module of the examples."""
-    if str(EXAMPLES) not in sys.path:
-        sys.path.append(str(EXAMPLES))
-    return import_module(f"models.{name}")
-
-
 class Voice(nn.Module):
     """Spectrograms (n, 96, 187) to two logits: no voice, and a voice."""
 
@@ -51,8 +42,7 @@ class Voice(nn.Module):
 
 def network(data: Path | None, device: str) -> Any:
     """The tagger with its weights, of a pack or of the package."""
-    found = modeled("tagger")
-    return Voice(found.Tagger(weights(data)), found.TAGS).to(device).eval().requires_grad_(False)
+    return Voice(tagger.Tagger(weights(data)), tagger.TAGS).to(device).eval().requires_grad_(False)
 
 
 def weights(data: Path | None = None) -> dict[str, Any]:
@@ -60,7 +50,7 @@ def weights(data: Path | None = None) -> dict[str, Any]:
     if data is not None and (data / WEIGHTS).exists():
         with np.load(data / WEIGHTS) as found:
             return {name: torch.from_numpy(found[name].astype(np.float32)) for name in found.files}
-    return kept(modeled("tagger").Tagger().weights)
+    return kept(tagger.Tagger().weights)
 
 
 def kept(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,15 +70,14 @@ def heard(data: Path) -> tuple[Any, Any]:
     """The excerpts of all recordings, one after the other."""
     from librosa import load  # not needed with a pack
 
-    found = modeled("tagger")
-    mel, length = found.LogMel(), (found.FRAMES + 1) * found.HOP
+    mel, length = tagger.LogMel(), (tagger.FRAMES + 1) * tagger.HOP
     paths = sorted(p for f in FOLDERS for p in (data / f).iterdir() if p.suffix in (".ogg", ".flac"))
     X, voiced = [], []
     for path in paths:
         if any(word in path.name for word in LEFT_OUT):
             continue
         voice = path.name.startswith(VOICES)
-        samples, _ = load(path, sr=found.RATE)
+        samples, _ = load(path, sr=tagger.RATE)
         starts = range(0, len(samples) - length, length)
         some = list(starts)[: MOST_VOICED if voice else MOST]
         X += [mel(samples[start : start + length]) for start in some]

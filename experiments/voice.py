@@ -213,6 +213,8 @@ def main(settings: argparse.Namespace) -> None:
         voices.check(settings.data)
     except NoDataError as error:
         raise SystemExit(f"voice: {error}") from None
+    if settings.pack and str(settings.data) == voices.MADE:
+        raise SystemExit(f"voice: sounds that are made here need no pack: give --data {voices.MADE} alone")
     if settings.pack:
         print(f"Written: {voices.pack(settings.data, settings.pack, SECONDS)}")
         return

@@ -5,7 +5,6 @@ What is trained, and on what, is in examples/models; the seed says who is left f
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,14 +14,8 @@ import numpy as np
 import torch
 
 import trained
+from modeled import detector, mixing, sounds, training
 from sets import NoDataError
-
-EXAMPLES = str(Path(__file__).parents[1] / "examples")
-sys.path.insert(0, EXAMPLES)  # for these imports alone
-try:
-    from models import detector, mixing, sounds, training
-finally:
-    sys.path.remove(EXAMPLES)
 
 ALL_OF_IT, QUICK = "all of it", "quick"
 MADE = "made"  # in place of a folder: sounds made here

@@ -77,13 +77,6 @@ def test_the_first_layer_does_not_hear_how_loud_all_is() -> None:
         assert first(2 * x).sub(first(x)).abs().max() > 0.1
 
 
-def test_it_is_kept_as_arrays_and_restored(small: detectors.Detector) -> None:
-    state = {name: value.numpy() for name, value in small.state_dict().items()}
-    back = detectors.restored(state)
-    x = torch.from_numpy(EXCERPTS)
-    assert torch.equal(back(x), small(x).detach())
-
-
 def test_it_is_explained_with_and_without_gradients(small: detectors.Detector) -> None:
     network = detectors.asking(small)
     for method in (vd.Occlusion(), vd.IntegratedGradients(n_steps=4)):

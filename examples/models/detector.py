@@ -8,10 +8,6 @@ frame, the very numbers that its windows give one by one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import conv2d
@@ -23,7 +19,7 @@ BANDS, FRAMES = MEL.n_mels, 115  # what one answer is made of
 NEAR = FRAMES // 2  # frames before and after the one that is asked about
 STEADY = 15  # frames over which a longer excerpt is judged
 SLOPE = 0.01  # of rectifiers where their input is negative
-__all__ = ["BANDS", "FRAMES", "MEL", "NEAR", "Anywhere", "Detector", "asking", "built", "restored"]
+__all__ = ["BANDS", "FRAMES", "MEL", "NEAR", "Anywhere", "Detector", "asking", "built"]
 
 
 class ZeroMean(nn.Conv2d):
@@ -95,14 +91,6 @@ def built(seed: int = 0, width: int = 32) -> Detector:
                 if layer.bias is not None:
                     nn.init.zeros_(layer.bias)
     return detector.eval()
-
-
-def restored(state: Mapping[str, Any]) -> Detector:
-    """The detector whose state this is, tensors or arrays by name, ready to be asked."""
-    values = {name: torch.as_tensor(np.array(value)) for name, value in state.items()}
-    detector = Detector(width=values["layers.3.weight"].shape[0])
-    detector.load_state_dict(values)
-    return detector.eval().requires_grad_(False)
 
 
 def asking(detector: Detector | Anywhere) -> vd.Network:
