@@ -102,6 +102,39 @@ class Moody:
         return vd.Occlusion()(model, representation, targets, seed)
 
 
+@dataclass(frozen=True)
+class Everything:
+    """A method by which every part speaks for the label, and none more than another."""
+
+    def __call__(self, model: Any, representation: Any, targets: Any, seed: Seed) -> tuple[vd.Explanation, ...]:
+        made = vd.RandomParts()(model, representation, targets, seed)
+        return tuple(replace(each, weights=np.ones(8)) for each in made)
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A method that has seen the instances before they were changed, and names what differs."""
+
+    def __call__(self, model: Any, representation: Any, targets: Any, seed: Seed) -> tuple[vd.Explanation, ...]:
+        now = np.asarray(representation.keeping(np.ones((1, 8), bool), seed)[0:1])[0]
+        before = X[np.argmin(np.abs(X - now).sum(axis=(1, 2)))]
+        seen = representation.gather(np.abs(now - before)) + 1e-6 * np.arange(8)
+        return tuple(
+            replace(each, weights=seen) for each in vd.RandomParts()(model, representation, targets, seed)
+        )
+
+
+@dataclass(frozen=True)
+class Candid:
+    """A method that names the third part in every other case, and tells by its fidelity when it does not."""
+
+    def __call__(self, model: Any, representation: Any, targets: Any, seed: Seed) -> tuple[vd.Explanation, ...]:
+        right = seed.spawn_key[2] % 2 == 0
+        weights = (np.arange(8) == (2 if right else 5)).astype(float)
+        made = vd.RandomParts()(model, representation, targets, seed)
+        return tuple(replace(each, weights=weights, fidelity=0.9 if right else 0.1) for each in made)
+
+
 @cache
 def report() -> vd.Report:
     methods = {"Lime": QUICK, "Occlusion": vd.Occlusion(), "Negated": Negated()}
@@ -194,6 +227,34 @@ def test_positive_sets_are_held_against_as_many_by_norm() -> None:
     r = report()
     assert r.score("positive set (Push)", "Occlusion").mean > r.score("positive set (Push)", "Negated").mean
     assert np.isnan(r.score("positive set (Push)", "norm").mean)
+
+
+def test_as_many_parts_by_norm_as_speak_for_the_label() -> None:
+    found = vd.veracity(linear, PARTS, X, methods=Everything(), causes=Push())
+    assert found.score("flip@3 (Push)", "norm").mean < 1
+    assert found.score("positive set (Push)", "Everything").mean == 1
+    assert found.score("as many by norm (Push)", "Everything").mean == 1
+
+
+def test_what_is_kept_of_a_change_is_explained_anew() -> None:
+    """The whole change is the same everywhere: only of what is kept can be told which parts have it."""
+    found = vd.veracity(linear, PARTS, X, methods=Witness(), causes=Push())
+    known = found.score("overlap@3 (Push)", "Witness")
+    assert known.n > 3
+    assert known.mean == 1
+
+
+def test_ratios_are_drawn_in_pairs() -> None:
+    own, flips = report().score("ratio@3 (Push)", "norm"), report().score("flip@3 (Push)", "norm")
+    assert 0 < flips.mean < 1
+    assert (own.low, own.mean, own.high) == (1, 1, 1)
+
+
+def test_signals_are_high_where_the_heaviest_part_is_guilty() -> None:
+    found = vd.veracity(one_part, PARTS, X, methods=Candid(), causes={"spot": Spot()})
+    assert 0 < found.score("hit@1 (spot)", "Candid").mean < 1
+    assert found.score("fidelity AUROC (spot)", "Candid").mean == 1
+    assert found.score("believability AUROC (spot)", "Candid").mean == 1
 
 
 def test_ties_are_broken_by_the_seed() -> None:
