@@ -29,9 +29,15 @@ class About:
     label: options.Label = None
     text: options.Text = None
     id: options.Id = None
+    columns: options.Columns = None
+    dates: options.Dates = None
     lines: options.Lines = False
+    encoding: options.Encoding = None
+    separator: options.Separator = None
     rows: options.Rows = None
     trust: options.Trust = False
+    output: options.Output = None
+    pixels: options.Pixels = None
     target: options.Target = None
     classes: options.Classes = None
     parts: options.Parts = None

@@ -46,6 +46,25 @@ Id = Annotated[
     ),
 ]
 Lines = Annotated[bool, typer.Option("--lines", help="Every line of a text file is a text.", rich_help_panel=DATA)]
+Columns = Annotated[
+    str | None, typer.Option(metavar="A,B", help="The columns to keep, in this order.", rich_help_panel=DATA)
+]
+Dates = Annotated[
+    str | None, typer.Option(metavar="A,B", help="The columns that hold dates.", rich_help_panel=DATA)
+]
+Encoding = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of text files that are not UTF-8: cp1252, …", rich_help_panel=DATA)
+]
+Separator = Annotated[
+    str | None, typer.Option(metavar="SIGN", help="Between columns, where it cannot be told.", rich_help_panel=DATA)
+]
+Output = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Which output of an ONNX model.", rich_help_panel=DATA)
+]
+Pixels = Annotated[
+    str | None,
+    typer.Option(metavar="RANGE", help="What an ONNX model sees: 0..1, 0..255 or imagenet.", rich_help_panel=DATA),
+]
 Rows = Annotated[
     str | None,
     typer.Option(metavar="A:B", help="Some rows, counted from 0: 0:50, :20 or 3,7,8.", rich_help_panel=DATA),

@@ -8,16 +8,24 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from veridical.cli.checks import audit
+from veridical.cli.checks import audit, debug, evaluate, veracity
+from veridical.cli.explain import explain
 from veridical.cli.show import demo, show, version
+from veridical.cli.summaries import group, pick
 from veridical.errors import VeridicalError
 from veridical_command import BROKEN, asked
 
 STOPPED = 130  # by Ctrl-C, as shells have it
 COMMANDS: dict[type, Callable[[Any], int]] = {
     asked.Audit: audit,
+    asked.Debug: debug,
     asked.Demo: demo,
+    asked.Evaluate: evaluate,
+    asked.Explain: explain,
+    asked.Group: group,
+    asked.Pick: pick,
     asked.Show: show,
+    asked.Veracity: veracity,
     asked.Version: version,
 }
 

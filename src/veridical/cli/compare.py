@@ -1,0 +1,38 @@
+"""Two explanations side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from veridical.cli.explain import check_row, explained
+from veridical.cli.given import given_by
+from veridical.cli.names import words
+from veridical.cli.show import check_outs, put
+from veridical.errors import InputError
+from veridical.serialize import load
+from veridical_command import asked
+
+
+def compare(given: asked.Compare) -> int:
+    """Hold two explanations side by side: saved ones, or those of two models."""
+    check_row(given)
+    check_outs(given, Difference)
+    if given.data:
+        models = (given.first, given.second)
+        first, second = (
+            explained(replace(given, rng=given.rng + i), given_by(given, model, given.data))
+            for i, model in enumerate(models)
+        )
+    else:
+        first, second = (load(path) for path in (given.first, given.second))
+    found = differences.compare(first, second, names=names_of(given))
+    put(found, given)
+    return int(given.fail and not found.verdict.passed)
+
+
+def names_of(given: asked.Compare) -> tuple[str, str]:
+    """What the two are called: as asked, or as they were named in the command."""
+    names = words(given.names) or [given.first, given.second]
+    if len(names) != 2:
+        raise InputError(f"--names wants two names, such as before,after, not {given.names!r}")
+    return names[0], names[1]
