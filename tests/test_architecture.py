@@ -28,6 +28,7 @@ LEVELS = (
     {"scale"},
     {"render"},
     {"api", "belief", "known", "picks"},
+    {"read"},
     {"cli", "serve"},
 )
 RANK = {layer: rank for rank, layers in enumerate(LEVELS) for layer in layers}
