@@ -28,6 +28,7 @@ LEVELS = (
     {"scale"},
     {"render"},
     {"api", "belief", "known", "picks"},
+    {"read"},
     {"demo"},
     {"cli", "serve"},
 )
