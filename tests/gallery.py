@@ -19,7 +19,7 @@ import report_cases
 import veracity_cases
 import veridical as vd
 
-QUICK = vd.Lime(n_samples=300)
+QUICK = vd.Lime(n_samples=400)
 RATE = 8000
 GOOD, BAD = ("wonderful", "warm", "funny", "loved"), ("dull", "late", "worst", "noisy")
 REVIEW = (
@@ -48,9 +48,11 @@ def house(height: int = 120, width: int = 160) -> Any:
 
 
 def is_house(pictures: Any) -> Any:
-    """How red and how little blue a picture is."""
-    color = np.asarray(pictures, dtype=float).mean(axis=(1, 2))
-    return 1 / (1 + np.exp(-(0.12 * (color[:, 0] - 118) - 0.1 * (color[:, 2] - 125))))
+    """How much of a picture is red, less how much of it is blue, as a probability of two classes."""
+    red, _, blue = np.moveaxis(np.asarray(pictures, dtype=float), -1, 0)
+    area = 9 * (red > blue + 60).mean(axis=(1, 2)) - 3 * (blue > red + 60).mean(axis=(1, 2))
+    sure = 1 / (1 + np.exp(-area))
+    return np.stack([1 - sure, sure], axis=1)
 
 
 def melody(seconds: float = 1.0) -> Any:
@@ -82,8 +84,8 @@ def beats(series: Any) -> Any:
 def loan(rows: Any) -> Any:
     """Whether a loan is paid back, from a table with numbers, categories and gaps."""
     table = pd.DataFrame(rows)
-    score = 0.04 * (table["income"].fillna(30) - 40) - 0.8 * (table["debts"] > 2) + 0.6 * (table["home"] == "own")
-    paid = 1 / (1 + np.exp(-np.asarray(score - 0.01 * (table["age"] - 40), dtype=float)))
+    score = 1.5 * (table["income"].fillna(30) > 43) - 1.2 * (table["debts"] > 1) + 0.8 * (table["home"] == "own")
+    paid = 1 / (1 + np.exp(-np.asarray(score - 0.6 * (table["age"] > 51), dtype=float)))
     return np.stack([1 - paid, paid], axis=1)
 
 
@@ -103,12 +105,12 @@ def offers(records: Any) -> Any:
     """A review, a price and a photograph together."""
     words = review([r["review"] for r in records])[:, 1]
     prices = np.array([float(r["price"]) for r in records])
-    return 0.6 * words - 0.01 * prices + 0.3 * is_house(np.stack([r["photo"] for r in records]))
+    return 0.6 * words - 0.01 * prices + 0.3 * is_house(np.stack([r["photo"] for r in records]))[:, 1]
 
 
 def _tables() -> dict[str, Any]:
     table, paid = loans(), {"classes": ("lost", "paid"), "method": QUICK}
-    rows, row = vd.Rows(table), table.iloc[3]
+    rows, row = vd.Rows(table), table.iloc[0]
     tree = replace(QUICK, surrogate=vd.Tree())
     many = vd.explain_many(loan, rows, table.head(30), target="paid", **paid)
     return {
@@ -136,17 +138,17 @@ def _texts() -> dict[str, Any]:
 
 
 def _pictures() -> dict[str, Any]:
-    picture = house()
-    volume = np.stack([house(40, 60)] * 4)
-    frames = [picture, picture[:, ::-1].copy()]
-    regions = vd.explain(is_house, vd.Superpixels(12), picture, method=QUICK, classes=("house",))
-    films = vd.Grid(2, 3, axes="dhwc")
+    named: dict[str, Any] = {"classes": ("no house", "house"), "target": "house", "method": QUICK}
+    picture, gray = house(), vd.Constant(128)
+    film = np.stack([house(40, 60)] * 4)
+    frames = vd.Grid(2, 3, gray, axes="dhwc")
+    both = [picture, picture[:, ::-1].copy()]
     return {
-        "superpixels": regions,
-        "grid": vd.explain(is_house, vd.Grid(3, 4), picture, method=QUICK, classes=("house",)),
-        "volume": vd.explain(lambda v: is_house(np.asarray(v)[:, 0]), films, volume, method=QUICK),
-        "map": audit_cases.mapped(),
-        "many-pictures": vd.explain_many(is_house, vd.Superpixels(8), frames, method=QUICK),
+        "superpixels": vd.explain(is_house, vd.Superpixels(12, fill=gray), picture, **named),
+        "grid": vd.explain(is_house, vd.Grid(3, 4, gray), picture, **named),
+        "volume": vd.explain(lambda films: is_house(np.asarray(films)[:, 0]), frames, film, **named),
+        "map": replace(audit_cases.mapped(), notes=()),
+        "many-pictures": vd.explain_many(is_house, vd.Superpixels(8, fill=gray), both, **named),
     }
 
 
@@ -169,10 +171,10 @@ def _sounds() -> dict[str, Any]:
 
 def _records() -> dict[str, Any]:
     prices = vd.Rows(pd.DataFrame({"price": np.linspace(5, 60, 50)}))
-    fields = {"review": vd.Words(), "price": prices, "photo": vd.Grid(2, 2)}
-    offer = {"review": REVIEW[:75], "price": 24.5, "photo": house(60, 80)}
+    fields = {"review": vd.Words(), "price": prices, "photo": vd.Grid(2, 2, vd.Constant(128))}
+    offer = {"review": REVIEW[:58], "price": 24.5, "photo": house(60, 80)}
     return {
-        "fields": vd.explain(offers, vd.Fields(fields), offer, method=QUICK),
+        "fields": vd.explain(offers, vd.Fields(fields), offer, method=vd.Lime(n_samples=1000)),
         "report": report_cases.plain(),
         "report-reasons": report_cases.reasons(),
         "veracity": veracity_cases.caused(),
