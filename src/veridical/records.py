@@ -50,6 +50,11 @@ class Record:
         values = (getattr(self, name) for name in self.__slots__)
         return type(self), tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
 
+    def __rich__(self) -> Any:
+        from veridical.render.colors import Colored
+
+        return Colored(self)
+
 
 class Seen(Record):
     """Shared by records that people look at."""
