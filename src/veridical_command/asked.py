@@ -46,6 +46,14 @@ class About:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Asking(Shown, About):
+    """How predictions are to be explained."""
+
+    method: options.Method = None
+    purpose: options.Purpose = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Given:
     """A model and its data."""
 
@@ -54,17 +62,15 @@ class Given:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explain(Shown, About, Given):
+class Explain(Asking, Given):
     """Explain predictions: why did the model say that?"""
 
     row: options.Row = None
-    method: options.Method = None
-    purpose: options.Purpose = None
     fail: options.Fail = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pick(Shown, About):
+class Pick(Asking):
     """Pick a few explanations that show together what the model uses (SP-LIME)."""
 
     source: Annotated[
@@ -77,7 +83,6 @@ class Pick(Shown, About):
     k: Annotated[
         int | None, typer.Option(metavar="K", help="Count the K heaviest parts of each.", rich_help_panel=QUESTION)
     ] = None
-    method: options.Method = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +200,7 @@ class Veracity(Shown, About, Given):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Shown, About):
+class Compare(Asking):
     """Hold two explanations side by side: do they differ by more than their noise?"""
 
     first: Annotated[
@@ -207,8 +212,6 @@ class Compare(Shown, About):
         typer.Argument(metavar="[DATA…]", help="What two models explain.", show_default=False),
     ] = None
     row: options.Row = None
-    method: options.Method = None
-    purpose: options.Purpose = None
     names: Annotated[
         str | None, typer.Option(metavar="A,B", help="What the two are called.", rich_help_panel=OUTPUT)
     ] = None

@@ -53,10 +53,12 @@ Dates = Annotated[
     str | None, typer.Option(metavar="A,B", help="The columns that hold dates.", rich_help_panel=DATA)
 ]
 Encoding = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Of text files that are not UTF-8: cp1252, …", rich_help_panel=DATA)
+    str | None,
+    typer.Option(metavar="NAME", help="Of text files that are not UTF-8: cp1252, …", rich_help_panel=DATA),
 ]
 Separator = Annotated[
-    str | None, typer.Option(metavar="SIGN", help="Between columns, where it cannot be told.", rich_help_panel=DATA)
+    str | None,
+    typer.Option(metavar="SIGN", help="Between columns, where it cannot be told.", rich_help_panel=DATA),
 ]
 Output = Annotated[
     str | None, typer.Option(metavar="NAME", help="Which output of an ONNX model.", rich_help_panel=DATA)

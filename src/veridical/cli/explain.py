@@ -1,4 +1,4 @@
-"""Explanations of predictions: of one or many, and of two side by side."""
+"""Explanations of predictions, of one row or of many."""
 
 from __future__ import annotations
 
@@ -23,20 +23,32 @@ def explain(given: asked.Explain) -> int:
     return int(given.fail and not all(verdict.passed for verdict in verdicts))
 
 
-def explained(given: Any, about: Given) -> Explanation | Explanations:
+def explained(given: asked.Explain | asked.Compare, about: Given) -> Explanation | Explanations:
     """The row that is asked for, or else all."""
-    method = method_of(given.method, given.samples)
-    question: dict[str, Any] = {"target": about.target, "classes": about.classes, "rng": given.rng}
-    question |= {"method": method, "purpose": given.purpose}
-    if given.row is None:
-        return api.explain_many(
-            about.predict, about.represent, about.X, track=track_of(given, "rows"), **question
-        )
-    x = about.data.instance(row_of(given.row, about.data))
-    return api.explain(about.predict, about.represent, x, track=track_of(given, "calls, at most"), **question)
+    return many(given, about) if given.row is None else one(given, about, given.row)
 
 
-def check_row(given: Any) -> None:
+def one(given: asked.Asking, about: Given, row: str) -> Explanation:
+    """The explanation of one row."""
+    x, track = about.data.instance(row_of(row, about.data)), track_of(given, "calls, at most")
+    found: Explanation = api.explain(about.predict, about.represent, x, track=track, **_question(given, about))
+    return found
+
+
+def many(given: asked.Asking, about: Given) -> Explanations:
+    """The explanations of all rows."""
+    track = track_of(given, "rows")
+    return api.explain_many(about.predict, about.represent, about.X, track=track, **_question(given, about))
+
+
+def check_row(given: asked.Explain | asked.Compare) -> None:
     """Refuse two ways of asking for rows at once."""
     if given.row is not None and given.rows is not None:
         raise InputError("--row explains one row, --rows several: give one of the two")
+
+
+def _question(given: asked.Asking, about: Given) -> dict[str, Any]:
+    """What is asked of the model."""
+    method = method_of(given.method, given.samples)
+    known = {"target": about.target, "classes": about.classes, "rng": given.rng}
+    return {**known, "method": method, "purpose": given.purpose}

@@ -150,4 +150,3 @@ def tell(shown: Any, notes: Sequence[str]) -> None:
     if not shown.quiet:
         for note in dict.fromkeys(notes):
             print(f"note: {note}", file=sys.stderr)
-

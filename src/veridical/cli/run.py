@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from veridical.cli.checks import audit, debug, evaluate, veracity
@@ -35,22 +36,29 @@ def run(given: Any) -> int:
     try:
         code = COMMANDS[type(given)](given)
         sys.stdout.flush()
-    except (VeridicalError, OSError) as cause:
-        if isinstance(cause, BrokenPipeError):
-            return _unheard()
-        return _failed(cause)
+    except BrokenPipeError:
+        return _unheard()
     except KeyboardInterrupt:
-        print("veridical: stopped", file=sys.stderr)
-        return STOPPED
+        return _failed("stopped", STOPPED)
+    except (VeridicalError, OSError) as cause:
+        if cause.__cause__ is not None and _is_of_caller(cause.__cause__):
+            traceback.print_exception(cause.__cause__)
+        return _failed(cause)
     except Exception as cause:
         traceback.print_exc()
         return _failed(f"{type(cause).__name__}: {cause}")
     return code
 
 
-def _failed(cause: Any) -> int:
+def _failed(cause: Any, code: int = BROKEN) -> int:
     print(f"veridical: {cause}", file=sys.stderr)
-    return BROKEN
+    return code
+
+
+def _is_of_caller(cause: BaseException) -> bool:
+    """Whether code raised it that is neither ours nor installed: then its author wants to see where."""
+    known = (str(Path(__file__).parents[2]), sys.prefix, sys.base_prefix, "<")
+    return any(not step.filename.startswith(known) for step in traceback.extract_tb(cause.__traceback__))
 
 
 def _unheard() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from veridical.errors import require
 from veridical.records import VERSION
 from veridical.serialize import load, save, write_json, writer_of
 from veridical_command import asked
@@ -25,7 +26,7 @@ def put(record: Any, given: asked.Shown) -> None:
         write_json(record, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     elif not given.quiet:
-        print(record)
+        require("rich.console", extra="cli").Console(file=sys.stdout).print(record)
     if not given.quiet:
         for path in given.out or ():
             print(f"written: {path}", file=sys.stderr)
@@ -41,6 +42,12 @@ def show(given: asked.Show) -> int:
 
 def demo(given: asked.Demo) -> int:
     """Explain real predictions, or write files to try the commands on."""
+    if given.files is not None:
+        from veridical.cli.samples import write_samples
+
+        for path in write_samples(given.files):
+            print(f"written: {path}", file=sys.stderr)
+        return 0
     from veridical import demo
 
     demo.demo(given.page)

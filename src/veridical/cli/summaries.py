@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from veridical import api, picks
-from veridical.cli.explain import explained
+from veridical.cli.explain import many
 from veridical.cli.given import given_by, track_of
 from veridical.cli.names import settings_of
 from veridical.cli.show import check_outs, put
@@ -16,12 +16,10 @@ from veridical_command import asked
 def pick(given: asked.Pick) -> int:
     """Pick a few explanations, saved ones or of a model and its data."""
     check_outs(given, Pick)
-    if len(given.source) == 1:
-        many, target = given.source[0], given.target
-    else:
-        model, *data = given.source
-        many, target = explained(given, given_by(given, model, data)), None
-    put(picks.pick(many, given.budget, target=target, k=given.k, rng=given.rng), given)
+    first, *data = given.source
+    source = many(given, given_by(given, first, data)) if data else first
+    target = None if data else given.target  # one for all that were made for it
+    put(picks.pick(source, given.budget, target=target, k=given.k, rng=given.rng), given)
     return 0
 
 
