@@ -17,6 +17,7 @@ SOURCE = Path(vd.__file__).parent
 LEVELS = (
     {"errors"},
     {"records"},
+    {"pages"},
     {"masks"},
     {"represent", "toys"},
     {"attribute"},
@@ -70,6 +71,9 @@ DOORS = {
     ("debug", "Audit.plot", "render"),
     ("debug", "Audit.__repr__", "render"),
     ("debug", "Audit._repr_html_", "render"),
+    ("pages", "Page.save", "serialize"),
+    ("pages", "Page.__repr__", "render"),
+    ("pages", "Page._repr_html_", "render"),
     ("serialize", "_write_page", "render"),
     ("serialize", "_write_tests", "render"),
 }
