@@ -66,6 +66,11 @@ class Seen(Record):
 
         return bundle(self, include, exclude)
 
+    def __rich__(self) -> Any:
+        from veridical.render.colors import Colored
+
+        return Colored(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
