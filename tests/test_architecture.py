@@ -17,6 +17,7 @@ SOURCE = Path(vd.__file__).parent
 LEVELS = (
     {"errors"},
     {"records"},
+    {"pages"},
     {"masks"},
     {"represent", "toys"},
     {"attribute"},
@@ -37,9 +38,9 @@ FRONT = {"__init__", "__main__", "demo"}  # may import anything
 
 # Doors: imports inside a function that point right, each with the only place it may stand in.
 DOORS = {
-    ("records", "Record.__rich__", "render"),
     ("records", "Seen._repr_html_", "render"),
     ("records", "Seen._repr_mimebundle_", "render"),
+    ("records", "Seen.__rich__", "render"),
     ("records", "Verdict.to_frame", "frames"),
     ("records", "Verdict.save", "serialize"),
     ("records", "Verdict.plot", "render"),
@@ -66,6 +67,8 @@ DOORS = {
     ("debug", "Audit.save", "serialize"),
     ("debug", "Audit.plot", "render"),
     ("debug", "Audit.__repr__", "render"),
+    ("pages", "Page.save", "serialize"),
+    ("pages", "Page.__repr__", "render"),
     ("serialize", "_write_page", "render"),
     ("serialize", "_write_tests", "render"),
 }

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explanations as made
+from veridical.pages import Page
 from veridical.records import Explanations
 from veridical.render import html, terminal
 
@@ -78,7 +79,7 @@ def test_the_reader_sees_an_attack() -> None:
 def test_markup_is_ours_alone(case: Any) -> None:
     e = case()
     shown = Explanations((e, made.mushroom()))
-    whole = html.page(made.HOSTILE[0], [(made.HOSTILE[1], e), ("", shown)], made.HOSTILE[2])
+    whole = html.page(Page(made.HOSTILE[0], [(made.HOSTILE[1], e), ("", shown)], made.HOSTILE[2]))
     for markup in (html.fragment(e), html.fragment(shown), whole):
         page = Reader(markup)
         assert set(page.tags) <= KNOWN
@@ -104,13 +105,13 @@ def test_hostile_text_is_shown_as_text() -> None:
 @given(names=st.lists(st.text(max_size=30), min_size=1, max_size=5))
 def test_any_text_is_harmless(names: list[str]) -> None:
     e = made.hostile((names * 2)[: max(len(names), 2)])
-    page = Reader(html.page("", [("", e)]))
+    page = Reader(html.page(Page("", [("", e)])))
     assert set(page.tags) <= KNOWN
     terminal.picture(e)
 
 
 def test_the_page_stands_alone_and_is_small() -> None:
-    markup = html.page("A title", [("First", made.mushroom())], "A lead.")
+    markup = html.page(Page("A title", [("First", made.mushroom())], "A lead."))
     page = Reader(markup)
     assert markup.startswith("<!DOCTYPE html>")
     assert ("meta", "content", html.POLICY) in page.attributes
@@ -120,7 +121,7 @@ def test_the_page_stands_alone_and_is_small() -> None:
     assert "prefers-color-scheme:dark" in markup
     assert len(markup.encode()) < 20_000
     worst = made.hostile(tuple('"' * 300 + str(i) for i in range(500)))
-    assert len(html.page("t", [("", worst)]).encode()) < 60_000
+    assert len(html.page(Page("t", [("", worst)])).encode()) < 60_000
 
 
 def test_the_fragment_says_everything() -> None:

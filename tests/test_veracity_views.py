@@ -32,7 +32,7 @@ CASES = (caused, strange, bare)
 @pytest.mark.parametrize("case", CASES)
 def test_markup_is_ours_alone(case: Any) -> None:
     r = case()
-    for markup in (html.fragment(r), html.page("t", [("", r)])):
+    for markup in (html.fragment(r), html.page(vd.Page("t", [("", r)]))):
         own = re.sub(LINKS, "", markup)
         assert_ours(own, Reader(own), TAGS | DRAWN)
 

@@ -38,6 +38,7 @@ from veridical.errors import InputError, MissingPackage, ModelError, NotApplicab
 from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score, Trial
 from veridical.known import causes
 from veridical.masks import Gaussian
+from veridical.pages import Page
 from veridical.picks import pick, pick_at_random, pick_for_two
 from veridical.records import VERSION as __version__
 from veridical.records import Explanation, Explanations, Measured, Neighborhood, Part, Verdict
@@ -131,6 +132,7 @@ __all__ = [
     "NoisyParts",
     "NotApplicable",
     "Occlusion",
+    "Page",
     "Part",
     "PartMean",
     "Parzen",

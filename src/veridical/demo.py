@@ -23,7 +23,6 @@ from sklearn.pipeline import make_pipeline
 import veridical as vd
 from veridical.errors import require
 from veridical.records import Floats
-from veridical.render.html import Shown, page
 
 TOPICS: dict[str, ModuleType] = {
     "signals": scipy.signal,
@@ -120,7 +119,7 @@ def collage() -> vd.Explanation:
 def demo(path: str = "report.html") -> None:
     """Print explanations, a pick, groups and scores, and write them, with fifty explanations, into one page."""
     (tumors, many), (disease, groups), (subject, scores, audit) = tumor(), progression(), topic()
-    shown: list[tuple[str, Shown]] = [
+    shown: list[tuple[str, Any]] = [
         ("Is this tumor malignant? A random forest on 30 measurements; the least certain test patient", tumors),
         ("How far will the disease progress? Gradient boosting on 10 measurements", disease),
         ("What is this paragraph about? A linear model of tf-idf word weights; one it is not sure of", subject),
@@ -135,5 +134,5 @@ def demo(path: str = "report.html") -> None:
     report = Path(path).resolve()
     lead = "Every weight comes with a 95 % interval, every explanation with a verdict on itself."
     sections = [*shown, ("Fifty patients, from one sample", many)]
-    report.write_text(page("What the models go by", sections, lead=lead), encoding="utf-8")
+    vd.Page("What the models go by", sections, lead).save(report)
     print(f"The report, with fifty more explanations: {report}")

@@ -50,11 +50,6 @@ class Record:
         values = (getattr(self, name) for name in self.__slots__)
         return type(self), tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
 
-    def __rich__(self) -> Any:
-        from veridical.render.colors import Colored
-
-        return Colored(self)
-
 
 class Seen(Record):
     """Shared by records that people look at."""
@@ -70,6 +65,11 @@ class Seen(Record):
         from veridical.render.notebook import bundle
 
         return bundle(self, include, exclude)
+
+    def __rich__(self) -> Any:
+        from veridical.render.colors import Colored
+
+        return Colored(self)
 
 
 @dataclass(frozen=True, slots=True)

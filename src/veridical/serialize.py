@@ -34,12 +34,13 @@ from veridical.packing.explanations import (
 from veridical.packing.picks import pack_pick, unpack_pick
 from veridical.packing.reports import pack_report, unpack_report
 from veridical.packing.values import STRICT, encode, pack_view
+from veridical.pages import Page
 from veridical.records import VERSION, Explanation, Explanations, Verdict
 from veridical.summarize.records import Grouping, Pick
 
 Framed: TypeAlias = Verdict | Report | Audit
 Loaded: TypeAlias = Explanation | Explanations | Pick | Framed
-Saved: TypeAlias = Loaded | Grouping
+Saved: TypeAlias = Loaded | Grouping | Page
 Reader: TypeAlias = Callable[[Any], Loaded]
 Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
@@ -54,6 +55,7 @@ KINDS: dict[type, str] = {
     Grouping: "grouping",
     Report: "report",
     Audit: "audit",
+    Page: "page",
 }
 PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Explanation: pack_explanation,
@@ -96,6 +98,7 @@ def _writers(kind: type) -> Writers:
         Explanation: many | figures,
         Pick: {".json": write_json, ".html": _write_page},
         Grouping: {".html": _write_page},
+        Page: {".html": _write_page},
         Report: framed,
     }
     return kinds[kind]
@@ -127,7 +130,8 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
 def _write_page(record: Saved, stream: BinaryIO) -> None:
     from veridical.render.html import page
 
-    stream.write(page(KINDS[type(record)].capitalize(), [("", record)]).encode())
+    whole = record if isinstance(record, Page) else Page(KINDS[type(record)].capitalize(), [("", record)])
+    stream.write(page(whole).encode())
 
 
 def _write_tests(record: Audit, stream: BinaryIO) -> None:

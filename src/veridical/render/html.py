@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from veridical.debug.audit import Audit
 from veridical.evaluate.records import Report
+from veridical.pages import Page, Section
 from veridical.records import Explanation, Explanations, Verdict
 from veridical.render.canvas import letter
 from veridical.render.cards import belonging, groups
@@ -55,26 +56,28 @@ MOST_NOTES = 6
 MOST_ITEMS = 12  # drawn in one list
 MOST_LISTED = 6  # parts drawn in one of a list
 MOST_VIEWS = 3  # of a list that show their instance; pictures and sounds are large
+FEWEST_LINKS = 3  # sections of a page that lists them
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
 
 
-def fragment(shown: Shown) -> str:
-    """One record, to be shown inside another page such as a notebook."""
-    inner = _drawn(shown)
+def fragment(shown: Shown | Page) -> str:
+    """One record or page, to be shown inside another page such as a notebook."""
+    inner = _booklet(shown) if isinstance(shown, Page) else _drawn(shown)
     return f'<div class="vd"><style>{_style(inner)}</style>{inner}</div>'
 
 
-def page(title: str, sections: Sequence[tuple[str, Shown]], lead: str = "") -> str:
+def page(whole: Page) -> str:
     """A whole page that stands alone, with a heading for every section that has one."""
-    body = "".join(_section(heading, shown) for heading, shown in sections)
-    lead_line = f'<p class="lead">{escape(lead, 2000)}</p>' if lead else ""
+    title, sections = whole.title, whole.sections
+    body = "".join(_section(at, section) for at, section in enumerate(sections, 1))
+    lead_line = f'<p class="lead">{escape(whole.lead, 2000)}</p>' if whole.lead else ""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(title)}</title><style>{_style(body)}{PAGE_STYLE}</style></head>\n"
-        f"<body><main><header><h1>{escape(title)}</h1>{lead_line}</header>{body}"
+        f"<body><main><header><h1>{escape(title)}</h1>{lead_line}{_contents(sections)}</header>{body}"
         "<footer>Made with veridical. Intervals tell how far sampling can be off, not how far the model "
         "can.</footer></main></body></html>\n"
     )
@@ -87,9 +90,35 @@ def _style(inner: str) -> str:
     return STYLE + "".join(style for kind, style in kinds.items() if f'<div class="vd-{kind}"' in inner)
 
 
-def _section(heading: str, shown: Shown) -> str:
+def _contents(sections: Sequence[Section]) -> str:
+    """Links to all sections that have a heading, where there are several."""
+    named = [(at, heading) for at, (heading, *_) in enumerate(sections, 1) if heading]
+    links = "".join(f'<li><a href="#s{at}">{escape(heading)}</a></li>' for at, heading in named)
+    return f'<nav aria-label="Contents"><ol>{links}</ol></nav>' if len(named) >= FEWEST_LINKS else ""
+
+
+def _section(at: int, section: Section) -> str:
+    """One record under its heading; without one, its own headings move up in its place."""
+    heading, shown, text = section
     title = f"<h2>{escape(heading)}</h2>" if heading else ""
-    return f'\n<section>{title}<div class="vd">{_drawn(shown)}</div></section>'
+    words = f'<p class="text">{escape(text, 2000)}</p>' if text else ""
+    inner = _drawn(shown) if heading else _moved(_drawn(shown), -1)
+    return f'\n<section id="s{at}">{title}{words}<div class="vd">{inner}</div></section>'
+
+
+def _booklet(whole: Page) -> str:
+    """A page inside another page: its headings are smaller, and there are no links to them."""
+    parts = [f"<h2>{escape(whole.title)}</h2>" if whole.title else ""]
+    parts += [f"<p>{escape(whole.lead, 2000)}</p>" if whole.lead else ""]
+    for heading, shown, text in whole.sections:
+        parts += [f"<h3>{escape(heading)}</h3>" if heading else "", f"<p>{escape(text, 2000)}</p>" if text else ""]
+        parts.append(_moved(_drawn(shown), 1))
+    return "".join(parts)
+
+
+def _moved(inner: str, by: int) -> str:
+    """Markup whose headings are so many levels lower; foreign text has no element that could be meant."""
+    return inner.replace("<h3>", f'<h3 aria-level="{3 + by}">').replace("<h4>", f'<h4 aria-level="{4 + by}">')
 
 
 def _drawn(shown: Shown) -> str:

@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from veridical.pages import Page
 from veridical.records import Explanation, Explanations, Floats
 from veridical.render.glyphs import glyphs
 from veridical.render.marks import Marks, keyed, marks_of
@@ -66,6 +67,17 @@ def overview(explanations: Explanations) -> str:
             bar = solid(mean / d.top[0][1] * 12)
             lines.append(f"  {name}  {show(mean)[1:]}  {bar:<12}  in {count:,}")
     return "\n".join(lines)
+
+
+def page(whole: Page, width: int = 80) -> str:
+    """Every record of a page under its heading."""
+    blocks = ["\n".join(wrap(plain(words, 2000), width)) for words in (whole.title, whole.lead) if words]
+    for heading, record, text in whole.sections:
+        title = plain(heading, 200)
+        blocks += [f"{title}\n{'─' * min(cells(title), width)}"] if title else []
+        blocks += ["\n".join(wrap(plain(text, 2000), width))] if text else []
+        blocks.append(repr(record))
+    return "\n\n".join(blocks)
 
 
 def _chart(e: Explanation, chosen: Sequence[int], width: int, marks: Marks | None) -> list[str]:
