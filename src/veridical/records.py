@@ -56,6 +56,12 @@ class Seen(Record):
 
     __slots__: tuple[str, ...] = ()
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw with matplotlib, all inside ``ax`` if it is given, and give the axes back; nothing is shown."""
+        from veridical.render.figures import plot
+
+        return plot(self, ax)
+
     def _repr_html_(self) -> str:
         from veridical.render.html import fragment
 
@@ -390,11 +396,6 @@ class Verdict(Seen):
 
         save(self, path)
 
-    def plot(self, ax: Any = None) -> Any:
-        from veridical.render.outcomes import measures
-
-        return measures(self, ax)
-
     def __repr__(self) -> str:
         from veridical.render.verdicts import verdict_picture
 
@@ -454,11 +455,6 @@ class Explanation(Seen):
         from veridical.serialize import save
 
         save(self, path)
-
-    def plot(self, ax: Any = None) -> Any:
-        from veridical.render.plot import bars
-
-        return bars(self, ax)
 
     def __repr__(self) -> str:
         from veridical.render.terminal import picture

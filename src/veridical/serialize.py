@@ -94,10 +94,10 @@ def _writers(kind: type) -> Writers:
     kinds: dict[type, Writers] = {
         Verdict: framed,
         Audit: framed | {".xml": _write_tests},
-        Explanations: many,
+        Explanations: many | figures,
         Explanation: many | figures,
-        Pick: {".json": write_json, ".html": _write_page},
-        Grouping: {".html": _write_page},
+        Pick: {".json": write_json, ".html": _write_page} | figures,
+        Grouping: {".html": _write_page} | figures,
         Page: {".html": _write_page},
         Report: framed,
     }
@@ -140,13 +140,10 @@ def _write_tests(record: Audit, stream: BinaryIO) -> None:
     stream.write(junit(record))
 
 
-def _write_figure(form: str, record: Explanation | Framed, stream: BinaryIO) -> None:
-    pyplot = require("matplotlib.pyplot", extra="plot")
-    figure: Any = record.plot().figure
-    try:
-        figure.savefig(stream, format=form, dpi=200)
-    finally:
-        pyplot.close(figure)
+def _write_figure(form: str, record: Saved, stream: BinaryIO) -> None:
+    from veridical.render.figures import write
+
+    write(record, form, stream)
 
 
 def _write_lines(record: Framed, stream: BinaryIO) -> None:

@@ -107,12 +107,6 @@ class Audit(Seen):
 
         save(self, path)
 
-    def plot(self, ax: Any = None) -> Any:
-        """A mark for each check and method."""
-        from veridical.render.outcomes import outcomes
-
-        return outcomes(self, ax)
-
     def __repr__(self) -> str:
         from veridical.render.audits import audit_picture
 

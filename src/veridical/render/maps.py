@@ -79,7 +79,7 @@ def heat_map(e: Explanation) -> Markup:
         return NONE
     limit = reach(found)
     chosen = range(min(len(found), MOST_FRAMES))
-    figures = join(*(_frame(found[f], _gray(e.view, f), limit, len(found) > 1) for f in chosen))
+    figures = join(*(_frame(found[f], gray_of(e.view, f), limit, len(found) > 1) for f in chosen))
     words = (
         ("vd-up", "raises the output"),
         ("vd-down", "lowers it"),
@@ -92,18 +92,25 @@ def heat_map(e: Explanation) -> Markup:
 
 def _frame(values: Floats, gray: Floats | None, limit: float, several: bool) -> Markup:
     h, w = values.shape
-    scale = min(WIDTH / max(h, w), 1.0)
+    colors, over = overlaid(values, gray, (limit, WIDTH))
+    wide = round(WIDTH * w / max(h, w)) if not several else round(WIDTH / 2 * w / max(h, w))
+    alone = figure(escape("the map, place by place"), _picture(colors, wide, "the map of weights"))
+    if over is None:
+        return alone
+    return join(alone, figure(escape("the map on the picture"), _picture(over, wide, "the map over the picture")))
+
+
+def overlaid(values: Floats, gray: Floats | None, limits: tuple[float, int]) -> tuple[Bytes, Bytes | None]:
+    """The map in colors, and over a picture in gray; limits: of the deepest color, and of pixels each way."""
+    (h, w), (limit, most) = values.shape, limits
+    scale = min(most / max(h, w), 1.0)
     size = max(round(h * scale), 1), max(round(w * scale), 1)
     small = means(values, *size)
     colors = tinted(small, limit)
-    wide = round(WIDTH * w / max(h, w)) if not several else round(WIDTH / 2 * w / max(h, w))
-    alone = figure(escape("the map, place by place"), _picture(colors, wide, "the map of weights"))
     if gray is None:
-        return alone
-    base = _fitted(gray, size)[..., None]
-    depth = np.clip(np.abs(small) / limit, 0, 1)[..., None]
-    over = (base * (1 - depth) + colors * depth).round().astype(np.uint8)
-    return join(alone, figure(escape("the map on the picture"), _picture(over, wide, "the map over the picture")))
+        return colors, None
+    base, depth = _fitted(gray, size)[..., None], np.clip(np.abs(small) / limit, 0, 1)[..., None]
+    return colors, (base * (1 - depth) + colors * depth).round().astype(np.uint8)
 
 
 def _fitted(gray: Floats, size: tuple[int, int]) -> Floats:
@@ -115,7 +122,7 @@ def _fitted(gray: Floats, size: tuple[int, int]) -> Floats:
     return np.asarray(gray[rows[:, None], cols])
 
 
-def _gray(view: View, f: int) -> Floats | None:
+def gray_of(view: View, f: int) -> Floats | None:
     """The picture below the map, pale."""
     if view.kind != "picture":
         return None

@@ -97,7 +97,7 @@ def _picture(view: View, marks: Marks) -> Markup:
     width = WIDTH if len(chosen) == 1 else STRIP
     pairs = []
     for f in chosen:
-        frame, parts, wide = _fitted(pixels[f], labels[f], width)
+        frame, parts, wide = fitted(pixels[f], labels[f], width)
         first, second = _pair(png(frame), parts, marks, (titles[f] or "the picture", wide, Axes()))
         if not marks.names:
             pairs.append(figure(escape(titles[f], 80) if titles[f] else NONE, first))
@@ -117,7 +117,7 @@ def _spectrogram(view: View, marks: Marks) -> Markup:
     """A heat map as it is, and beside it in gray with its tiles tinted; the recording below."""
     data = view.data
     levels, labels = np.asarray(data["levels"])[::-1], np.asarray(data["labels"])[::-1]
-    axes = _scales(data, labels) if data.get("bounds") is not None else Axes()
+    axes = scales(data, labels) if data.get("bounds") is not None else Axes()
     h, w = min(levels.shape[0], 240), min(levels.shape[1], 2 * MAP)
     content = png(shrink(levels, h, w), heat())
     told = ("the spectrogram", MAP, axes)
@@ -150,7 +150,7 @@ def _fields(view: View, marks: Marks) -> Markup:
     return join(*shown)
 
 
-def _fitted(frame: Bytes, labels: Labels, width: int) -> tuple[Bytes, Labels, int]:
+def fitted(frame: Bytes, labels: Labels, width: int) -> tuple[Bytes, Labels, int]:
     """A frame of at most ``width`` pixels either way, and how wide to draw it."""
     h, w = frame.shape[:2]
     scale = width / max(h, w)
@@ -193,7 +193,7 @@ def _pair(
     )
 
 
-def _scales(data: Mapping[str, Any], labels: Labels) -> Axes:
+def scales(data: Mapping[str, Any], labels: Labels) -> Axes:
     """Seconds and hertz along a spectrogram, from where its parts lie and what they span."""
     unit = data.get("unit", ("s", "Hz"))
     names = [str(u).strip() for u in (unit.split(",") if isinstance(unit, str) else unit)]
