@@ -20,10 +20,10 @@ def fields(record: griffe.Class) -> list[str]:
         if "property" in field.labels:
             continue
         found = COMMENT.search(field.source.splitlines()[0]) if field.source else None
-        written = f"{name}: {field.annotation}" + (f" = {field.value}" if field.value is not None else "")
+        value = "" if field.value is None or str(field.value).startswith("field(") else f" = {field.value}"
         told = found[1].replace("|", "\\|") if found else ""
-        lines.append(f"| `{written}` | {told} |".replace(" | None", " \\| None"))
-    return lines
+        lines.append(f"| `{name}: {field.annotation}{value}` | {told} |")
+    return lines if any(not line.endswith("|  |") for line in lines) else []
 
 
 class Comments(griffe.Extension):

@@ -7,8 +7,18 @@ import sys
 import tempfile
 import textwrap
 from pathlib import Path
+from typing import Any
 
 from blocks import DOCS, pages, run
+
+
+def draw(record: Any, path: Path) -> None:
+    """Save a record, or a figure of matplotlib."""
+    path.parent.mkdir(exist_ok=True)
+    if hasattr(record, "savefig"):
+        record.savefig(path, transparent=True, metadata={"Date": None})
+    else:
+        record.save(path)
 
 
 def refresh(page: Path) -> None:
@@ -17,9 +27,7 @@ def refresh(page: Path) -> None:
     later: list[tuple[int, int, str]] = []
     for ran in run(page):
         if ran.block.kind == "picture":
-            path = (page.parent / ran.block.path).resolve()
-            path.parent.mkdir(exist_ok=True)
-            ran.record.save(path)
+            draw(ran.record, (page.parent / ran.block.path).resolve())
         elif ran.block.printed:
             lines = "\n".join(line.rstrip() for line in ran.printed.strip("\n").splitlines())
             later.append((ran.block.start, ran.block.stop, textwrap.indent(lines + "\n", ran.block.indent)))
@@ -34,7 +42,7 @@ def main(named: list[str]) -> None:
         os.chdir(folder)  # what the pages save goes here
         for page in chosen:
             refresh(page)
-            print(page.relative_to(DOCS))
+            print(page.relative_to(DOCS), flush=True)
 
 
 if __name__ == "__main__":
