@@ -27,7 +27,7 @@ LEVELS = (
     {"serialize"},
     {"scale"},
     {"render"},
-    {"api", "belief", "known", "picks"},
+    {"api", "belief", "differences", "known", "picks"},
     {"cli", "serve"},
 )
 RANK = {layer: rank for rank, layers in enumerate(LEVELS) for layer in layers}
@@ -64,6 +64,11 @@ DOORS = {
     ("evaluate", "Report.plot", "render"),
     ("evaluate", "Report.__repr__", "render"),
     ("evaluate", "Report._repr_html_", "render"),
+    ("evaluate", "Difference.to_frame", "frames"),
+    ("evaluate", "Difference.save", "serialize"),
+    ("evaluate", "Difference.plot", "render"),
+    ("evaluate", "Difference.__repr__", "render"),
+    ("evaluate", "Difference._repr_html_", "render"),
     ("debug", "Audit.to_frame", "frames"),
     ("debug", "Audit.save", "serialize"),
     ("debug", "Audit.plot", "render"),

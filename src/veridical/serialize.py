@@ -19,8 +19,10 @@ import numpy as np
 
 from veridical.debug.audit import Audit
 from veridical.errors import InputError, require
+from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.packing.audits import pack_audit, unpack_audit
+from veridical.packing.differences import pack_difference, unpack_difference
 from veridical.packing.explanations import (
     ARRAYS,
     NUMBERS,
@@ -37,7 +39,7 @@ from veridical.packing.values import STRICT, encode, pack_view
 from veridical.records import VERSION, Explanation, Explanations, Verdict
 from veridical.summarize.records import Grouping, Pick
 
-Framed: TypeAlias = Verdict | Report | Audit
+Framed: TypeAlias = Verdict | Report | Audit | Difference
 Loaded: TypeAlias = Explanation | Explanations | Pick | Framed
 Saved: TypeAlias = Loaded | Grouping
 Reader: TypeAlias = Callable[[Any], Loaded]
@@ -54,6 +56,7 @@ KINDS: dict[type, str] = {
     Grouping: "grouping",
     Report: "report",
     Audit: "audit",
+    Difference: "difference",
 }
 PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Explanation: pack_explanation,
@@ -61,6 +64,7 @@ PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Pick: pack_pick,
     Report: pack_report,
     Audit: pack_audit,
+    Difference: pack_difference,
 }
 
 
@@ -97,6 +101,7 @@ def _writers(kind: type) -> Writers:
         Pick: {".json": write_json, ".html": _write_page},
         Grouping: {".html": _write_page},
         Report: framed,
+        Difference: framed,
     }
     return kinds[kind]
 
@@ -221,7 +226,12 @@ def _read_json(stream: BinaryIO, name: str) -> Loaded:
 
 def _framed(pool: Pool) -> dict[str, Reader]:
     """Readers of records that a Parquet file holds whole, beside their frame."""
-    return {"verdict": pool.verdict, "report": unpack_report, "audit": unpack_audit}
+    return {
+        "verdict": pool.verdict,
+        "report": unpack_report,
+        "audit": unpack_audit,
+        "difference": unpack_difference,
+    }
 
 
 def _write_parquet(record: Explanation | Explanations, stream: BinaryIO) -> None:
