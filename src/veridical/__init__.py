@@ -34,10 +34,13 @@ from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
 from veridical.debug.records import Subject
 from veridical.debug.spurious import Spurious
+from veridical.differences import compare
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
+from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score, Trial
 from veridical.known import causes
 from veridical.masks import Gaussian
+from veridical.pages import Page
 from veridical.picks import pick, pick_at_random, pick_for_two
 from veridical.records import VERSION as __version__
 from veridical.records import Explanation, Explanations, Measured, Neighborhood, Part, Verdict
@@ -82,6 +85,7 @@ __all__ = [
     "Curve",
     "Deciles",
     "DeconvNet",
+    "Difference",
     "DrawnShape",
     "Edges",
     "EditedColumns",
@@ -131,6 +135,7 @@ __all__ = [
     "NoisyParts",
     "NotApplicable",
     "Occlusion",
+    "Page",
     "Part",
     "PartMean",
     "Parzen",
@@ -182,6 +187,7 @@ __all__ = [
     "audit",
     "believe",
     "causes",
+    "compare",
     "debug",
     "evaluate",
     "explain",

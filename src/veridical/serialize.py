@@ -19,8 +19,10 @@ import numpy as np
 
 from veridical.debug.audit import Audit
 from veridical.errors import InputError, require
+from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.packing.audits import pack_audit, unpack_audit
+from veridical.packing.differences import pack_difference, unpack_difference
 from veridical.packing.explanations import (
     ARRAYS,
     NUMBERS,
@@ -34,12 +36,13 @@ from veridical.packing.explanations import (
 from veridical.packing.picks import pack_pick, unpack_pick
 from veridical.packing.reports import pack_report, unpack_report
 from veridical.packing.values import STRICT, encode, pack_view
+from veridical.pages import Page
 from veridical.records import VERSION, Explanation, Explanations, Verdict
 from veridical.summarize.records import Grouping, Pick
 
-Framed: TypeAlias = Verdict | Report | Audit
+Framed: TypeAlias = Verdict | Report | Audit | Difference
 Loaded: TypeAlias = Explanation | Explanations | Pick | Framed
-Saved: TypeAlias = Loaded | Grouping
+Saved: TypeAlias = Loaded | Grouping | Page
 Reader: TypeAlias = Callable[[Any], Loaded]
 Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
@@ -54,6 +57,8 @@ KINDS: dict[type, str] = {
     Grouping: "grouping",
     Report: "report",
     Audit: "audit",
+    Page: "page",
+    Difference: "difference",
 }
 PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Explanation: pack_explanation,
@@ -61,6 +66,7 @@ PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Pick: pack_pick,
     Report: pack_report,
     Audit: pack_audit,
+    Difference: pack_difference,
 }
 
 
@@ -96,7 +102,9 @@ def _writers(kind: type) -> Writers:
         Explanation: many | figures,
         Pick: {".json": write_json, ".html": _write_page},
         Grouping: {".html": _write_page},
+        Page: {".html": _write_page},
         Report: framed,
+        Difference: framed,
     }
     return kinds[kind]
 
@@ -127,7 +135,8 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
 def _write_page(record: Saved, stream: BinaryIO) -> None:
     from veridical.render.html import page
 
-    stream.write(page(KINDS[type(record)].capitalize(), [("", record)]).encode())
+    whole = record if isinstance(record, Page) else Page(KINDS[type(record)].capitalize(), [("", record)])
+    stream.write(page(whole).encode())
 
 
 def _write_tests(record: Audit, stream: BinaryIO) -> None:
@@ -221,7 +230,12 @@ def _read_json(stream: BinaryIO, name: str) -> Loaded:
 
 def _framed(pool: Pool) -> dict[str, Reader]:
     """Readers of records that a Parquet file holds whole, beside their frame."""
-    return {"verdict": pool.verdict, "report": unpack_report, "audit": unpack_audit}
+    return {
+        "verdict": pool.verdict,
+        "report": unpack_report,
+        "audit": unpack_audit,
+        "difference": unpack_difference,
+    }
 
 
 def _write_parquet(record: Explanation | Explanations, stream: BinaryIO) -> None:
