@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from veridical import differences
+from veridical.attribute.ask import VALUE
 from veridical.cli.explain import check_row, explained
 from veridical.cli.given import given_by
 from veridical.cli.names import words
 from veridical.cli.show import check_outs, put
 from veridical.errors import InputError
 from veridical.evaluate.differences import Difference
+from veridical.records import Explanation
 from veridical_command import asked
 
 
@@ -24,15 +26,15 @@ def compare(given: asked.Compare) -> int:
     return int(given.fail and not found.verdict.passed)
 
 
-def _two(given: asked.Compare) -> Any:
-    """The two, or where they are saved; those of models are drawn with seeds of their own."""
-    models = (given.first, given.second)
+def _two(given: asked.Compare) -> tuple[Any, Any]:
+    """The two, or where they are saved; the second model is asked about what the first one said of a row."""
     if not given.data:
-        return models
-    return tuple(
-        explained(replace(given, rng=given.rng + i), given_by(given, model, given.data))
-        for i, model in enumerate(models)
-    )
+        return given.first, given.second
+    first = explained(given, given_by(given, given.first, given.data))
+    about = given_by(replace(given, quiet=True), given.second, given.data)  # the notes would be the same
+    if given.target is None and isinstance(first, Explanation) and first.target != VALUE:
+        about = replace(about, target=first.target)
+    return first, explained(replace(given, rng=given.rng + 1), about)  # noise of its own
 
 
 def _names(given: asked.Compare) -> list[str]:
