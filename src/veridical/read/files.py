@@ -50,7 +50,7 @@ class Found:
 
 def files_of(places: Sequence[str]) -> Found:
     """The files that paths, folders and patterns name, if they are of one family."""
-    pairs = [pair for place in places for pair in _meant(place)]
+    pairs = [pair for place in places for pair in files_meant(place)]
     families: dict[str, list[Path]] = {}
     for path, _ in pairs:
         families.setdefault(family_of(path), []).append(path)
@@ -134,7 +134,7 @@ def check_unfolded(path: Path) -> None:
         )
 
 
-def _meant(place: str) -> list[tuple[Path, str]]:
+def files_meant(place: str) -> list[tuple[Path, str]]:
     """The files of a path, a folder or a pattern, each with a name that tells it from the others."""
     path = Path(place)
     if path.is_file():

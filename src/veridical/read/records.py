@@ -14,6 +14,7 @@ from veridical.records import Predict, Record
 
 TABLE, TEXT, PICTURE, SOUND, SERIES = KINDS = ("table", "text", "picture", "sound", "series")
 ARRAY = "array"  # numbers of a file that does not say what they are
+TABLES = "tables"  # several files of one table each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
