@@ -37,6 +37,7 @@ FRONT = {"__init__", "__main__"}  # may import anything, and nothing may import 
 # Doors: imports inside a function that point right, each with the only place it may stand in.
 DOORS = {
     ("records", "Record.__rich__", "render"),
+    ("records", "Verdict.__str__", "render"),
     ("records", "Verdict.to_frame", "frames"),
     ("records", "Verdict.save", "serialize"),
     ("records", "Verdict.plot", "render"),
