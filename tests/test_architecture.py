@@ -41,6 +41,7 @@ DOORS = {
     ("records", "Seen._repr_html_", "render"),
     ("records", "Seen._repr_mimebundle_", "render"),
     ("records", "Seen.__rich__", "render"),
+    ("records", "Verdict.__str__", "render"),
     ("records", "Verdict.to_frame", "frames"),
     ("records", "Verdict.save", "serialize"),
     ("records", "Verdict.plot", "render"),
