@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import sys
-import time
-import types
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
@@ -286,64 +282,6 @@ def test_digest_means_are_over_all_items() -> None:
     assert digest.fidelity == a.fidelity
     assert [(name, count) for name, _, count in digest.top[:2]] == [(a.names[0], 1), (a.names[1], 2)]
     np.testing.assert_allclose([mean for _, mean, _ in digest.top[:2]], [0.261 / 2, 0.104])
-
-
-class Tty(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    return now
-
-
-def slow(clock: list[float], n: int, seconds: float) -> Iterator[int]:
-    for i in range(n):
-        yield i
-        clock[0] += seconds
-
-
-def test_progress_shows_on_long_work_and_cleans_up(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Tty()
-    monkeypatch.setattr(sys, "stderr", screen)
-    assert list(terminal.progress(slow(clock, 10, 0.5), total=10)) == list(range(10))
-    shown = screen.getvalue().split("\r")
-    assert shown[1] == "3/10 (30 %), 2.0 rows/s, 0:04 left"
-    assert shown[-2].strip() == ""
-    assert len(shown[-2]) == len(shown[-3])
-    assert shown[-1] == ""
-
-
-def test_progress_is_silent_otherwise(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    short, dumb = Tty(), io.StringIO()
-    monkeypatch.setattr(sys, "stderr", short)
-    assert len(list(terminal.progress(slow(clock, 9, 0.1), total=9))) == 9
-    monkeypatch.setattr(sys, "stderr", dumb)
-    assert len(list(terminal.progress(slow(clock, 9, 10.0), total=9))) == 9
-    assert short.getvalue() == dumb.getvalue() == ""
-    monkeypatch.setattr(sys, "stderr", None)
-    assert list(terminal.progress([1, 2], total=2)) == [1, 2]
-
-
-def test_progress_shows_in_a_notebook(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(kernel=1))
-    monkeypatch.setitem(sys.modules, "IPython", fake)
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert len(list(terminal.progress(slow(clock, 5, 1.0)))) == 5
-    assert "2 rows, 1.0 rows/s" in sys.stderr.getvalue()
-
-
-def test_progress_cleans_up_after_an_error(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Tty()
-    monkeypatch.setattr(sys, "stderr", screen)
-    track = terminal.progress(slow(clock, 10, 1.0), total=10)
-    for _ in range(5):
-        next(track)
-    track.close()
-    assert screen.getvalue().endswith(" \r")
 
 
 @pytest.fixture

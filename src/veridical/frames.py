@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from veridical.debug.audit import Audit
+from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.packing.explanations import judgment
 from veridical.records import Explanation, Measured, Verdict
@@ -76,6 +77,24 @@ def audit_frame(a: Audit) -> pd.DataFrame:
             "sentence": _texts(v.sentence for v in known),
             "reason": _texts(r.reason for r in a.results),
             "seconds": np.array([r.seconds for r in a.results], dtype=float),
+        }
+    )
+
+
+def difference_frame(d: Difference) -> pd.DataFrame:
+    """One line a part: both weights, and their difference with its interval."""
+    return pd.DataFrame(
+        {
+            "part": _texts(d.names),
+            "column": _texts(p.column for p in d.parts),
+            "first": d.weights[:, 0],
+            "second": d.weights[:, 1],
+            "difference": d.difference,
+            "low": d.intervals[:, 0],
+            "high": d.intervals[:, 1],
+            "p": d.p,
+            "larger": d.larger,
+            "rows": d.counts,
         }
     )
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from veridical.errors import InputError
-from veridical.records import Record
+from veridical.records import Record, Seen
 
 Section: TypeAlias = tuple[Any, ...]  # heading, record, and text between the two
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Page(Record):
+class Page(Seen):
     """Records of any kind under headings: a report that stands alone, light and dark, without scripts.
 
     A section is (heading, record), or (heading, record, text) with a paragraph above the record. Headings are
@@ -46,11 +46,6 @@ class Page(Record):
 
         return page(self)
 
-    def _repr_html_(self) -> str:
-        from veridical.render.html import fragment
-
-        return fragment(self)
-
 
 def _section(given: Any) -> Section:
     """A section as it was given, with its text."""
@@ -60,7 +55,7 @@ def _section(given: Any) -> Section:
             "for one record: [('', record)]"
         )
     heading, record = given[:2]
-    if not isinstance(record, Record) or not hasattr(record, "_repr_html_") or isinstance(record, Page):
+    if not isinstance(record, Seen) or isinstance(record, Page):
         raise InputError(
             f"section {str(heading)[:60]!r} holds {type(record).__name__}; "
             "it must be a record that can be shown, such as what vd.explain or vd.audit gives"

@@ -19,8 +19,10 @@ import numpy as np
 
 from veridical.debug.audit import Audit
 from veridical.errors import InputError, harmless, require
+from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.packing.audits import pack_audit, unpack_audit
+from veridical.packing.differences import pack_difference, unpack_difference
 from veridical.packing.explanations import (
     ARRAYS,
     NUMBERS,
@@ -38,7 +40,7 @@ from veridical.pages import Page
 from veridical.records import VERSION, Explanation, Explanations, Verdict
 from veridical.summarize.records import Grouping, Pick
 
-Framed: TypeAlias = Verdict | Report | Audit
+Framed: TypeAlias = Verdict | Report | Audit | Difference
 Loaded: TypeAlias = Explanation | Explanations | Pick | Framed
 Saved: TypeAlias = Loaded | Grouping | Page
 Reader: TypeAlias = Callable[[Any], Loaded]
@@ -57,6 +59,7 @@ KINDS: dict[type, str] = {
     Report: "report",
     Audit: "audit",
     Page: "page",
+    Difference: "difference",
 }
 PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Explanation: pack_explanation,
@@ -64,6 +67,7 @@ PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Pick: pack_pick,
     Report: pack_report,
     Audit: pack_audit,
+    Difference: pack_difference,
 }
 
 
@@ -101,6 +105,7 @@ def _writers(kind: type) -> Writers:
         Grouping: {".html": _write_page},
         Page: {".html": _write_page},
         Report: framed,
+        Difference: framed,
     }
     return kinds[kind]
 
@@ -234,7 +239,12 @@ def _read_json(stream: BinaryIO, name: str) -> Loaded:
 
 def _framed(pool: Pool) -> dict[str, Reader]:
     """Readers of records that a Parquet file holds whole, beside their frame."""
-    return {"verdict": pool.verdict, "report": unpack_report, "audit": unpack_audit}
+    return {
+        "verdict": pool.verdict,
+        "report": unpack_report,
+        "audit": unpack_audit,
+        "difference": unpack_difference,
+    }
 
 
 def _write_parquet(record: Explanation | Explanations, stream: BinaryIO) -> None:
