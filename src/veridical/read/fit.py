@@ -75,7 +75,7 @@ def _texts(data: Data, model: Loaded) -> Data:
     wrong = [i for i, text in enumerate(column) if not isinstance(text, str)]
     if wrong:
         raise InputError(
-            f"the column {found[0]!r} holds {column.iloc[wrong[0]]!r} in row {wrong[0]}; wanted texts: name "
+            f"the column {found[0]!r} holds {some(column.iloc[wrong[:1]])} in row {wrong[0]}; wanted texts: name "
             "another column by --text"
         )
     return replace(data, instances=column.tolist(), kind=TEXT, columns=None, text=None)
@@ -184,6 +184,8 @@ def _array_as(kind: str) -> Callable[[Data, Loaded], Data]:
 
 def _pictures(data: Data, model: Loaded) -> Data:
     """Pictures of the size and the colors that the model takes."""
+    if model.pixels is not None:
+        data = replace(data, notes=(*data.notes, f"pixels are given as {model.pixels} (--pixels says otherwise)"))
     if model.shape is None:
         return data
     height, width, channels = _size(model.shape)

@@ -149,7 +149,8 @@ def _loaded(path: Path, graph: Graph, classes: tuple[Any, ...] | None) -> Loaded
     if only.dtype == np.object_ and only.width == 1:
         return Loaded(graph, classes, TEXT)
     if len(only.shape) > 2:
-        return Loaded(graph, classes, PICTURE if len(only.shape) == 3 else None, shape=only.shape)
+        pixels = None if only.dtype == np.uint8 else graph.pixels
+        return Loaded(graph, classes, PICTURE if len(only.shape) == 3 else None, shape=only.shape, pixels=pixels)
     words = only.dtype == np.object_
     width = only.width if len(only.shape) < 2 else None
     return Loaded(graph, classes, TABLE if words else None, width=width, arrays=not words, shape=only.shape)

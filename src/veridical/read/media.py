@@ -25,7 +25,7 @@ def texts_of(found: Found, reading: Reading) -> Data:
         if not text.strip():
             raise InputError(f"{path} has no text in it")
         if reading.lines:
-            lines = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
+            lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
             texts += [line for _, line in lines]
             names += [f"{name}:{i}" if len(found.paths) > 1 else str(i) for i, _ in lines]
         else:

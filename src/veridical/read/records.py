@@ -42,6 +42,7 @@ class Loaded(Record):
     width: int | None = None  # how many columns there are, where their names are not known
     arrays: bool = False  # it takes rows as arrays, not as tables with names
     shape: tuple[int | None, ...] | None = None  # of one instance, where it is no table row; None: any length
+    pixels: str | None = None  # the scale that the bytes of pictures are brought to
     notes: tuple[str, ...] = ()
 
 

@@ -108,7 +108,7 @@ def _parsed(path: Path | str, text: str, separator: str, decimal: str, named: bo
 
 def separator_of(text: str) -> str:
     """What separates the columns: what cuts the first lines into the most, as many in each."""
-    lines = "\n".join(text.splitlines()[:LOOKED_AT])
+    lines = "\n".join(text.split("\n", LOOKED_AT)[:LOOKED_AT])
     widths = {}
     for separator in SEPARATORS:
         try:
@@ -134,7 +134,7 @@ def _json(path: Path | str, text: str) -> pd.DataFrame:
     if text.lstrip().startswith("["):
         records = _decoded(path, text, 1)
     else:
-        records = [_decoded(path, line, i) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
+        records = [_decoded(path, line, i) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise InputError(f'{path} must have a record of columns a line, such as {{"age": 31, "city": "Linz"}}')
     return pd.DataFrame.from_records(records)
