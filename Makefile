@@ -35,6 +35,7 @@ benchmarks:
 
 .venv/ready-dev: pyproject.toml .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	scripts/chromium
 	touch $@
 
 .venv/ready-examples: examples/requirements.txt examples/models.txt .venv/ready-dev
