@@ -12,7 +12,6 @@ The same from the command line, with an exit code for a build server:
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,6 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 import veridical as vd
-from veridical.render import html
 
 METHODS = [vd.Lime(n_samples=512)]
 
@@ -66,7 +64,7 @@ def main(page: str = "audit.html") -> None:
     found = {name: vd.audit(make(), methods=METHODS) for name, make in (("Leaky", leaky), ("Repaired", repaired))}
     for name, audit in found.items():
         print(f"\n{name} (exit code {audit.exit_code})\n\n{audit}")
-    Path(page).write_text(html.page("Would you ship this model?", list(found.items())), encoding="utf-8")
+    vd.Page("Would you ship this model?", list(found.items())).save(page)
     print(f"\nThe page: {page}")
 
 

@@ -8,7 +8,6 @@ known, and so the methods can be compared with the truth as well.
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
@@ -22,7 +21,6 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from text_pipeline import corpus
 
 import veridical as vd
-from veridical.render import html
 
 METHODS = [vd.Lime(n_samples=512), vd.KernelShap(n_samples=512), vd.Occlusion(), vd.Greedy(), vd.RandomParts()]
 N = 16  # instances of each kind; below ten, five methods and their null rows cannot be told apart
@@ -85,7 +83,7 @@ def main(page: str = "evaluate.html") -> None:
         print(f"\n{name}: {report.title}\n")
         print("\n".join(report.sentences))
     print(f"\nAll numbers of the digits:\n\n{reports['Digits in a corner']}")
-    Path(page).write_text(html.page("Which method explains best?", list(reports.items())), encoding="utf-8")
+    vd.Page("Which method explains best?", list(reports.items())).save(page)
     print(f"\nThe page: {page}")
 
 

@@ -9,7 +9,6 @@ that comes in halfway. The tagger hears both, and the tiles say when.
 """
 
 import sys
-from pathlib import Path
 
 import librosa
 import numpy as np
@@ -17,7 +16,6 @@ from models.song import song
 from models.tagger import RATE, TAGS, LogMel, Tagger, asking
 
 import veridical as vd
-from veridical.render import html
 
 
 def main(page: str = "music.html", recording: str = "") -> None:
@@ -37,7 +35,7 @@ def main(page: str = "music.html", recording: str = "") -> None:
     for why in whys:
         print(f"\n{why}")
     sections = [(f"What sounds like {why.target}?", why) for why in whys]
-    Path(page).write_text(html.page("What the tagger hears", sections), encoding="utf-8")
+    vd.Page("What the tagger hears", sections).save(page)
     print(f"\nThe page: {page}")
 
 

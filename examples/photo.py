@@ -10,7 +10,6 @@ takes for a bobsled: the explanation shows which regions make it think so.
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,7 +20,6 @@ from skimage import data
 from skimage.transform import resize
 
 import veridical as vd
-from veridical.render import html
 
 NAMES = [get_1k_class_name(i).split(",")[0] for i in range(1000)]
 
@@ -56,7 +54,7 @@ def main(page: str = "photo.html") -> None:
             print(f"\n{why}\n")
             sections.append((f"{name}: why {why.target}?", why))
 
-    Path(page).write_text(html.page("What the network sees", sections), encoding="utf-8")
+    vd.Page("What the network sees", sections).save(page)
     print(f"The page: {page}")
 
 

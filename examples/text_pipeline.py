@@ -10,7 +10,6 @@ import importlib
 import inspect
 import re
 import sys
-from pathlib import Path
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -18,7 +17,6 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import veridical as vd
-from veridical.render import html
 
 TOPICS = ("linalg", "optimize", "signal", "stats")
 EXPLAINED = [("optimize", "lsq_linear"), ("linalg", "expm")]  # left out of the training
@@ -62,7 +60,7 @@ def main(page: str = "text_pipeline.html") -> None:
     print(f'Which topic is "{test}"? The model says: {model.predict([test])[0]}')
 
     sections = [(f"scipy.{topic}.{name}", why) for (topic, name), why in zip(EXPLAINED, whys, strict=True)]
-    Path(page).write_text(html.page("Which part of SciPy is it?", sections), encoding="utf-8")
+    vd.Page("Which part of SciPy is it?", sections).save(page)
     print(f"\nThe page: {page}")
 
 

@@ -23,7 +23,6 @@ from models.mixing import USUAL, VARIED, Mix, excerpt, song
 from models.training import QUICK, Songs, answers, chosen, scores, smoothed, train
 
 import veridical as vd
-from veridical.render import html
 
 WIDTH = 4  # of the second convolution; the paper's is 32
 PARTS = ("train", "valid", "test")
@@ -70,7 +69,7 @@ def main(page: str, data: Path | None, folder: Path | None) -> None:
     mix, why = explained(learned(*mixed.values()), parts["test"])
     seconds = np.flatnonzero(mix.voiced)[[0, -1]] / sounds.RATE
     print(f"the voice is there from {seconds[0]:.2f} to {seconds[1]:.2f} s\n\n{why}")
-    Path(page).write_text(html.page("Where the voice is", [("What sounds like a voice?", why)]), encoding="utf-8")
+    vd.Page("Where the voice is", [("What sounds like a voice?", why)]).save(page)
     print(f"\nThe page: {page}")
 
 

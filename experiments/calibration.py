@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
-from sklearn.metrics import roc_auc_score
+from scipy.stats import rankdata
 
 from cells import Cell
 from veridical.evaluate.believe import SIGNS, Calibration
@@ -87,8 +87,9 @@ def said(scale: Calibration, found: Judged) -> Any:
 def area(right: Any, score: Any) -> float:
     """AUROC, where there are right and wrong ones."""
     known = ~np.isnan(score)
-    both = len(np.unique(right[known])) == 2
-    return float(roc_auc_score(right[known], score[known])) if both else float("nan")
+    yes, ranks = np.asarray(right)[known].astype(bool), rankdata(score[known])
+    n, m = int(yes.sum()), int((~yes).sum())
+    return float((ranks[yes].sum() - n * (n + 1) / 2) / (n * m)) if n and m else float("nan")
 
 
 def unseen(found: Judged, seeds: Sequence[int]) -> Any:

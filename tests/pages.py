@@ -19,6 +19,11 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+def leveled(markup: str) -> str:
+    """Markup without the levels that a page gives its headings."""
+    return re.sub(r' aria-level="\d"', "", markup)
+
+
 def exact(value: Any) -> Any:
     """A value that is equal only where type, dtype and bits are; a metric's function aside."""
     if isinstance(value, (Record, Part, View, Metric)):

@@ -52,7 +52,7 @@ def seen(record: Any) -> Reader:
 @pytest.mark.parametrize("case", [*VERDICTS, *AUDITS])
 def test_markup_is_ours_alone(case: Any) -> None:
     found = case()
-    for markup in (html.fragment(found), html.page(made.HOSTILE[0], [(made.HOSTILE[1], found)])):
+    for markup in (html.fragment(found), html.page(vd.Page(made.HOSTILE[0], [(made.HOSTILE[1], found)]))):
         own = re.sub(r'href="(data:image/png;base64,[\w+/=]+|#vd-\w+)"', "", markup)
         assert_ours(own, Reader(own), TAGS)
     assert found._repr_html_() == html.fragment(found)
@@ -86,7 +86,7 @@ def test_any_text_is_harmless(names: list[str]) -> None:
 
 
 def test_pages_are_light_and_dark_and_fragments_take_their_ink_from_around_them() -> None:
-    assert "prefers-color-scheme:dark" in html.page("t", [("", cases.plain())])
+    assert "prefers-color-scheme:dark" in html.page(vd.Page("t", [("", cases.plain())]))
     assert html.CHECK_STYLE in html.fragment(cases.plain())
     assert html.CHECK_STYLE in html.fragment(cases.bare())
     assert html.CHECK_STYLE not in html.fragment(made.mushroom())

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import explanations as made
 import group_cases as cases
 import veridical as vd
-from pages import assert_ours, exact, flat
+from pages import assert_ours, exact, flat, leveled
 from veridical.errors import InputError
 from veridical.records import Part, View
 from veridical.render import html, terminal
@@ -84,7 +84,7 @@ class Reader(HTMLParser):
 @pytest.mark.parametrize("case", SHOWN)
 def test_markup_is_ours_alone(case: Any) -> None:
     shown = case()
-    for markup in (html.fragment(shown), html.page(made.HOSTILE[0], [(made.HOSTILE[1], shown)])):
+    for markup in (html.fragment(shown), html.page(vd.Page(made.HOSTILE[0], [(made.HOSTILE[1], shown)]))):
         assert_ours(markup, Reader(markup), TAGS)
     assert shown._repr_html_() == html.fragment(shown)
 
@@ -137,7 +137,7 @@ def test_lines_are_wrapped_by_columns(text: str) -> None:
 
 def test_pages_are_light_and_dark_and_stand_alone() -> None:
     for case in (cases.cars, cases.pick):
-        markup = html.page("t", [("", case())])
+        markup = html.page(vd.Page("t", [("", case())]))
         assert "prefers-color-scheme:dark" in markup
         assert "vd-cards{" in markup
         style = re.search(r"<style>(.*?)</style>", html.fragment(case()), re.S)[1]
@@ -512,7 +512,7 @@ def test_pages_are_saved(case: Any, tmp_path: Path) -> None:
     case().save(tmp_path / "page.html")
     markup = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert markup.startswith("<!DOCTYPE html>")
-    assert html.fragment(case()).split("</style>")[1].removesuffix("</div>") in markup
+    assert html.fragment(case()).split("</style>")[1].removesuffix("</div>") in leveled(markup)
 
 
 def test_other_suffixes_are_refused(tmp_path: Path) -> None:

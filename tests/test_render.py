@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import sys
-import time
-import types
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explanations as made
+from veridical.pages import Page
 from veridical.records import Explanations
 from veridical.render import html, terminal
 
@@ -82,7 +79,7 @@ def test_the_reader_sees_an_attack() -> None:
 def test_markup_is_ours_alone(case: Any) -> None:
     e = case()
     shown = Explanations((e, made.mushroom()))
-    whole = html.page(made.HOSTILE[0], [(made.HOSTILE[1], e), ("", shown)], made.HOSTILE[2])
+    whole = html.page(Page(made.HOSTILE[0], [(made.HOSTILE[1], e), ("", shown)], made.HOSTILE[2]))
     for markup in (html.fragment(e), html.fragment(shown), whole):
         page = Reader(markup)
         assert set(page.tags) <= KNOWN
@@ -108,13 +105,13 @@ def test_hostile_text_is_shown_as_text() -> None:
 @given(names=st.lists(st.text(max_size=30), min_size=1, max_size=5))
 def test_any_text_is_harmless(names: list[str]) -> None:
     e = made.hostile((names * 2)[: max(len(names), 2)])
-    page = Reader(html.page("", [("", e)]))
+    page = Reader(html.page(Page("", [("", e)])))
     assert set(page.tags) <= KNOWN
     terminal.picture(e)
 
 
 def test_the_page_stands_alone_and_is_small() -> None:
-    markup = html.page("A title", [("First", made.mushroom())], "A lead.")
+    markup = html.page(Page("A title", [("First", made.mushroom())], "A lead."))
     page = Reader(markup)
     assert markup.startswith("<!DOCTYPE html>")
     assert ("meta", "content", html.POLICY) in page.attributes
@@ -124,7 +121,7 @@ def test_the_page_stands_alone_and_is_small() -> None:
     assert "prefers-color-scheme:dark" in markup
     assert len(markup.encode()) < 20_000
     worst = made.hostile(tuple('"' * 300 + str(i) for i in range(500)))
-    assert len(html.page("t", [("", worst)]).encode()) < 60_000
+    assert len(html.page(Page("t", [("", worst)])).encode()) < 60_000
 
 
 def test_the_fragment_says_everything() -> None:
@@ -285,64 +282,6 @@ def test_digest_means_are_over_all_items() -> None:
     assert digest.fidelity == a.fidelity
     assert [(name, count) for name, _, count in digest.top[:2]] == [(a.names[0], 1), (a.names[1], 2)]
     np.testing.assert_allclose([mean for _, mean, _ in digest.top[:2]], [0.261 / 2, 0.104])
-
-
-class Tty(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    return now
-
-
-def slow(clock: list[float], n: int, seconds: float) -> Iterator[int]:
-    for i in range(n):
-        yield i
-        clock[0] += seconds
-
-
-def test_progress_shows_on_long_work_and_cleans_up(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Tty()
-    monkeypatch.setattr(sys, "stderr", screen)
-    assert list(terminal.progress(slow(clock, 10, 0.5), total=10)) == list(range(10))
-    shown = screen.getvalue().split("\r")
-    assert shown[1] == "3/10 (30 %), 2.0 rows/s, 0:04 left"
-    assert shown[-2].strip() == ""
-    assert len(shown[-2]) == len(shown[-3])
-    assert shown[-1] == ""
-
-
-def test_progress_is_silent_otherwise(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    short, dumb = Tty(), io.StringIO()
-    monkeypatch.setattr(sys, "stderr", short)
-    assert len(list(terminal.progress(slow(clock, 9, 0.1), total=9))) == 9
-    monkeypatch.setattr(sys, "stderr", dumb)
-    assert len(list(terminal.progress(slow(clock, 9, 10.0), total=9))) == 9
-    assert short.getvalue() == dumb.getvalue() == ""
-    monkeypatch.setattr(sys, "stderr", None)
-    assert list(terminal.progress([1, 2], total=2)) == [1, 2]
-
-
-def test_progress_shows_in_a_notebook(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(kernel=1))
-    monkeypatch.setitem(sys.modules, "IPython", fake)
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert len(list(terminal.progress(slow(clock, 5, 1.0)))) == 5
-    assert "2 rows, 1.0 rows/s" in sys.stderr.getvalue()
-
-
-def test_progress_cleans_up_after_an_error(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Tty()
-    monkeypatch.setattr(sys, "stderr", screen)
-    track = terminal.progress(slow(clock, 10, 1.0), total=10)
-    for _ in range(5):
-        next(track)
-    track.close()
-    assert screen.getvalue().endswith(" \r")
 
 
 @pytest.fixture

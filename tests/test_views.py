@@ -32,6 +32,7 @@ from veridical.render.marks import even, letters, marks_of, telling
 from veridical.serialize import load, save
 
 ATTRIBUTES = {
+    "aria-level",
     "aria-hidden", "aria-label", "charset", "class", "content", "controls", "d", "data-tip", "dir", "height",
     "href", "http-equiv", "id", "lang", "name", "preload", "preserveaspectratio", "role", "scope", "src", "style",
     "tabindex", "title", "viewbox", "width", "x", "y",
@@ -235,7 +236,7 @@ def test_a_bomb_does_not_unfold(tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", cases.CASES)
 def test_markup_is_ours_alone(case: Any) -> None:
     e = case()
-    for markup in (html.fragment(e), html.page("t", [("", e)]), html.fragment(Explanations((e, e)))):
+    for markup in (html.fragment(e), html.page(vd.Page("t", [("", e)])), html.fragment(Explanations((e, e)))):
         page = Reader(markup)
         assert {name for name, _ in page.found} <= TAGS
         for _, known in page.found:
@@ -252,7 +253,7 @@ def test_markup_is_ours_alone(case: Any) -> None:
 
 
 def test_the_policy_allows_pictures_and_sounds_from_the_page_alone() -> None:
-    metas = Reader(html.page("t", [("", cases.fields())])).all("meta")
+    metas = Reader(html.page(vd.Page("t", [("", cases.fields())]))).all("meta")
     policy = next(m["content"] for m in metas if m.get("http-equiv") == "Content-Security-Policy")
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
 

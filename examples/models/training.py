@@ -60,7 +60,7 @@ class Training:
     soft: float = 0.02  # the target of frames without a voice; one minus that with one
 
 
-QUICK = Training(epochs=5, batches=40, batch=8, frames=FRAMES + 128, rate=2e-3, decay=0.7)
+QUICK = Training(epochs=4, batches=25, batch=8, frames=FRAMES + 128, rate=3e-3, decay=0.6)
 
 
 def random_bands(n: int, generator: torch.Generator) -> torch.Tensor:

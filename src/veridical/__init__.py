@@ -40,6 +40,7 @@ from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score, Trial
 from veridical.known import causes
 from veridical.masks import Gaussian
+from veridical.pages import Page
 from veridical.picks import pick, pick_at_random, pick_for_two
 from veridical.records import VERSION as __version__
 from veridical.records import Explanation, Explanations, Measured, Neighborhood, Part, Verdict
@@ -134,6 +135,7 @@ __all__ = [
     "NoisyParts",
     "NotApplicable",
     "Occlusion",
+    "Page",
     "Part",
     "PartMean",
     "Parzen",

@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from veridical.attribute import METHODS, SETTINGS
+from veridical.attribute.ask import heard
 from veridical.attribute.given import answered, checked_model, checked_representer, seed_of
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, Track, explain_all
@@ -28,7 +29,7 @@ from veridical.evaluate.records import Metric, Report
 from veridical.evaluate.report import checked_truth, chosen, named, reported
 from veridical.evaluate.trials import Evaluation, trials
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer, Verdict
-from veridical.render.terminal import progress
+from veridical.render.progress import Progress, beating, counting
 from veridical.summarize import GROUPINGS
 from veridical.summarize.group import Wanted, group_all
 from veridical.summarize.mixture import Mixture
@@ -47,6 +48,7 @@ def explain(
     purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
+    track: Track | None = None,
 ) -> Explanations: ...
 @overload
 def explain(
@@ -59,6 +61,7 @@ def explain(
     purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
+    track: Track | None = None,
 ) -> Explanation: ...
 def explain(
     predict: Predict,
@@ -70,6 +73,7 @@ def explain(
     purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
+    track: Track | None = None,
 ) -> Explanation | Explanations:
     """Explain one prediction.
 
@@ -80,7 +84,7 @@ def explain(
 
     ``purpose`` says what is asked, where parts have something around them, and chooses the method: "content" (what
     each part holds), "change" (where a small change would act) or "either" (it is not known which). Without it the
-    method is ``vd.Lime()``.
+    method is ``vd.Lime()``. Long work shows how many inputs the model has answered, as ``explain_many`` its rows.
 
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.linear_model import LogisticRegression
@@ -97,7 +101,9 @@ def explain(
     targets = list(target) if isinstance(target, (list, tuple)) else [target]
     if not targets:
         raise InputError("the list of targets is empty: name at least one, or leave target out")
-    found = answered(method(model, checked_representer(represent)(x), targets, seed), len(targets))
+    representation, most = checked_representer(represent)(x), _most_calls(method)
+    with counting(track or Progress("calls, at most"), most) as hear:
+        found = answered(method(heard(model, hear), representation, targets, seed), len(targets))
     return Explanations(found) if isinstance(target, (list, tuple)) else found[0]
 
 
@@ -120,7 +126,8 @@ def explain_many(
     The errors of explanations that share a sample go together, so comparing rows is safer than each interval
     says. ``batch_size`` and ``n_jobs`` change speed and memory, never a bit of the result; jobs are threads, which
     pay where ``predict`` is slow and lets others run meanwhile. ``track`` wraps the iteration, as ``tqdm.tqdm``
-    does; by default long work in a terminal or notebook shows a bar. The rest is as for ``explain``.
+    does, and ``lambda work, total: work`` is silent; by default work of more than a second shows in a terminal or
+    notebook how far it is. The rest is as for ``explain``.
     """
     model = checked_model(predict, classes)
     check_whole("batch_size", batch_size)
@@ -130,8 +137,10 @@ def explain_many(
         raise InputError("explain_many explains one target a row; call it once a target")
     instances = checked_representer(represent).each(X)
     plan = Plan(int(batch_size), int(n_jobs))
-    work = explain_all(_asked(method, purpose), model, instances, target, seed_of(rng), plan)
-    return Explanations(tuple((track or progress)(work, total=len(instances))))
+    track = track or Progress()
+    told = heard(model, beating(track))
+    work = explain_all(_asked(method, purpose), told, instances, target, seed_of(rng), plan)
+    return Explanations(tuple(track(work, total=len(instances))))
 
 
 def group(
@@ -146,6 +155,7 @@ def group(
     validation: Any = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
+    track: Track | None = None,
 ) -> Grouping:
     """Explain a model by k groups of instances, each with one sparse linear explanation and its region.
 
@@ -175,8 +185,10 @@ def group(
     if isinstance(target, (list, tuple)):
         raise InputError("groups explain one target for all instances; call group once a target")
     work = Mixture() if method is None else _settings(method, "vd.Mixture()", METHODS)
-    wanted = Wanted(model, represent, X, validation, target, int(n_features), seed_of(rng))
-    return group_all(work, wanted, sorted({int(n) for n in ks}))
+    with counting(track or Progress("calls")) as hear:
+        told = heard(model, hear)
+        wanted = Wanted(told, represent, X, validation, target, int(n_features), seed_of(rng))
+        return group_all(work, wanted, sorted({int(n) for n in ks}))
 
 
 def evaluate(
@@ -218,8 +230,9 @@ def evaluate(
     if isinstance(target, (list, tuple)):
         raise InputError("evaluate explains one target an instance; call it once a target")
     found = {name: _method(method) for name, method in named(methods).items()}
+    track = track or Progress()
     plan = Evaluation(
-        model=model,
+        model=heard(model, beating(track)),
         represent=represent,
         instances=instances,
         methods=found,
@@ -229,7 +242,7 @@ def evaluate(
         truth=checked_truth(truth, instances),
         randomized=None if randomized is None else checked_model(randomized, classes),
     )
-    return reported(plan, list((track or progress)(trials(plan), total=len(instances))))
+    return reported(plan, list(track(trials(plan), total=len(instances))))
 
 
 def veracity(
@@ -268,10 +281,11 @@ def veracity(
     ('Undo: the heaviest part is guilty in 100 % of SwappedParts (random parts: 25 %).',)
     """
     found = {name: _method(method) for name, method in named(methods).items()}
-    asked = (checked_model(predict, classes), checked_representer(represent), X)
-    decision = Decision(threshold)
+    track = track or Progress("decisions")
+    model = heard(checked_model(predict, classes), beating(track))
+    asked, decision = (model, checked_representer(represent), X), Decision(threshold)
     plan = examination(asked, found, causes, y=y, decision=decision, wanted=wanted, seed=seed_of(rng))
-    return examined(plan, list((track or progress)(outcomes(plan), total=len(plan))))
+    return examined(plan, list(track(outcomes(plan), total=len(plan))))
 
 
 def debug(
@@ -289,6 +303,7 @@ def debug(
     target: Any = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
+    track: Track | None = None,
 ) -> Verdict:
     """Ask whether explanations would show a broken model, or whether this one is.
 
@@ -307,7 +322,8 @@ def debug(
     True
     """
     subject = Subject(predict, represent, X, y, train, training, region, shifted, target, classes)
-    return run(check, _method(method), subject, rng)
+    with counting(track or Progress("calls")) as hear:
+        return run(check, _method(method), counted(subject, hear), rng)
 
 
 def audit(
@@ -351,8 +367,9 @@ def audit(
         raise InputError("a vd.Subject says it all: besides it, give methods, checks and rng at most")
     found = {name: _method(method) for name, method in methods_of(methods, subject).items()}
     entropy: Any = seed_of(rng).entropy
-    plan = Checking(counted(subject), found, checks_of(checks), int(entropy))
-    return audited(plan, list((track or progress)(results(plan), total=len(plan))))
+    track = track or Progress("checks")
+    plan = Checking(counted(subject, beating(track)), found, checks_of(checks), int(entropy))
+    return audited(plan, list(track(results(plan), total=len(plan))))
 
 
 # ``vd.evaluate`` and ``vd.debug`` stand before packages of those names: their registries are found there, too.
@@ -377,6 +394,12 @@ def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str,
         rows = represent.each(x if getattr(x, "ndim", 1) == 2 else [x])
         return next(explain_all(method, model, rows, target, seed, Plan()))
     return answered(method(model, represent(x), [target], seed))[0]
+
+
+def _most_calls(method: Any) -> int | None:
+    """Inputs that a method asks about at most, where it says so."""
+    most: int | None = getattr(method, "n_samples", None) or getattr(method, "max_calls", None)
+    return most
 
 
 def _method(method: Any) -> Any:

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from veridical.attribute.ask import heard
 from veridical.attribute.given import checked_model, checked_representer, seed_of
+from veridical.attribute.many import Track
 from veridical.errors import InputError
 from veridical.evaluate.believe import believed
 from veridical.records import Explanation, Predict, Representer, Verdict
+from veridical.render.progress import Progress, counting
 
 
 def believe(
@@ -22,6 +25,7 @@ def believe(
     target: Any = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
+    track: Track | None = None,
 ) -> Verdict:
     """Ask how probable it is that the heaviest part of an explanation is what brought the output about.
 
@@ -43,4 +47,5 @@ def believe(
     if not isinstance(why, Explanation):
         raise InputError(f"why wants an explanation, as vd.explain gives it, not {type(why).__name__}")
     model, representation = checked_model(predict, classes), checked_representer(represent)(x)
-    return believed(model, representation, why, target=target, seed=seed_of(rng))
+    with counting(track or Progress("calls")) as hear:
+        return believed(heard(model, hear), representation, why, target=target, seed=seed_of(rng))

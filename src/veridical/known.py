@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from veridical.attribute.ask import heard
 from veridical.attribute.given import checked_model, checked_representer, seed_of
+from veridical.attribute.many import Track
 from veridical.debug.adversary.records import Cause, Decision, Kind, aimed
 from veridical.debug.veracity.plan import kind_of
 from veridical.records import Predict, Representer
+from veridical.render.progress import Progress, counting
 
 
 def causes(
@@ -23,6 +26,7 @@ def causes(
     wanted: Any = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
+    track: Track | None = None,
 ) -> tuple[Cause, ...]:
     """Change instances until the model decides otherwise: one cause each, with what was changed.
 
@@ -39,5 +43,7 @@ def causes(
     >>> found[0].label, found[0].wanted, found[0].success
     (0, 1, True)
     """
-    asked = (checked_model(predict, classes), checked_representer(represent), X)
-    return kind_of(kind, "kind")(aimed(*asked, decision=Decision(threshold), wanted=wanted), seed_of(rng))
+    search, model = kind_of(kind, "kind"), checked_model(predict, classes)
+    with counting(track or Progress("calls")) as hear:
+        asked = (heard(model, hear), checked_representer(represent), X)
+        return search(aimed(*asked, decision=Decision(threshold), wanted=wanted), seed_of(rng))

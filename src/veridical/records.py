@@ -51,6 +51,27 @@ class Record:
         return type(self), tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
 
 
+class Seen(Record):
+    """Shared by records that people look at."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import fragment
+
+        return fragment(self)  # type: ignore[arg-type]  # of every kind that there is
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from veridical.render.notebook import bundle
+
+        return bundle(self, include, exclude)
+
+    def __rich__(self) -> Any:
+        from veridical.render.colors import Colored
+
+        return Colored(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """What can be taken away or changed, as a person reads it and as a program does."""
@@ -336,7 +357,7 @@ class Measured(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(Record):
+class Verdict(Seen):
     """A plain answer, and the number it rests on.
 
     Of a check, ``passed`` says that nothing wrong was found, and ``nulls`` what ``observed`` is for explanations
@@ -357,7 +378,9 @@ class Verdict(Record):
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return self.sentence
+        from veridical.render.words import plain
+
+        return plain(self.sentence, len(self.sentence))
 
     def to_frame(self) -> pd.DataFrame:
         from veridical.frames import verdict_frame
@@ -379,14 +402,9 @@ class Verdict(Record):
 
         return verdict_picture(self)
 
-    def _repr_html_(self) -> str:
-        from veridical.render.html import fragment
-
-        return fragment(self)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Explanation(Record):
+class Explanation(Seen):
     """One prediction explained, with the evidence for it."""
 
     parts: tuple[Part, ...]
@@ -441,7 +459,8 @@ class Explanation(Record):
         values is ``local_prediction``. They are Shapley values only if the method was ``KernelShap``: a weight of
         LIME says how much a part matters near the instance. A part is there (1) or taken away (0): a bin of a
         column, a word, a region; the weight of a number that is not binned is of one standard deviation.
-        Intervals become lower and upper bounds, which the waterfall draws.
+        Intervals become lower and upper bounds, which the waterfall draws; it calls the base E[f(X)], which here
+        is the surrogate's value without any part.
         """
         from veridical.exchange import one_for_shap
 
@@ -462,14 +481,9 @@ class Explanation(Record):
 
         return picture(self)
 
-    def _repr_html_(self) -> str:
-        from veridical.render.html import fragment
-
-        return fragment(self)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Explanations(Record):
+class Explanations(Seen):
     """Many explanations, in the order of their rows."""
 
     items: tuple[Explanation, ...]
@@ -514,11 +528,6 @@ class Explanations(Record):
         from veridical.render.terminal import overview
 
         return overview(self)
-
-    def _repr_html_(self) -> str:
-        from veridical.render.html import fragment
-
-        return fragment(self)
 
 
 class Method(Protocol):

@@ -67,6 +67,23 @@ class Model:
         return checked(answer, n, first)
 
 
+@dataclass(frozen=True, eq=False)
+class Heard(Model):
+    """A model that tells how many inputs it has answered, each time."""
+
+    hear: Callable[[int], None] = lambda n: None
+
+    def _ask(self, inputs: Any, n: int, first: int) -> Floats:
+        answer = super()._ask(inputs, n, first)
+        self.hear(n)
+        return answer
+
+
+def heard(model: Model, hear: Callable[[int], None]) -> Model:
+    """The same model, telling ``hear`` how many inputs it has answered."""
+    return Heard(model.predict, model.classes, model.found, hear)
+
+
 def described(inputs: Any) -> str:
     """A batch of inputs, in a few words."""
     if isinstance(inputs, list) and inputs:

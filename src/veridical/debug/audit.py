@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import joblib
 
-from veridical.attribute.ask import Model
+from veridical.attribute.ask import Model, heard
 from veridical.attribute.given import checked_model
 from veridical.attribute.gradients import SmoothGrad
 from veridical.attribute.lime import Lime
@@ -23,7 +23,7 @@ from veridical.debug.records import Check, Subject, Train
 from veridical.debug.run import check_of, run
 from veridical.errors import InputError, NotApplicable
 from veridical.evaluate.report import named
-from veridical.records import VERSION, Floats, Method, Predict, Record, Verdict
+from veridical.records import VERSION, Method, Predict, Record, Seen, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ class Result(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Audit(Record):
+class Audit(Seen):
     """What all checks say of a model and of the methods that explain it."""
 
     title: str
@@ -118,11 +118,6 @@ class Audit(Record):
 
         return audit_picture(self)
 
-    def _repr_html_(self) -> str:
-        from veridical.render.html import fragment
-
-        return fragment(self)
-
 
 @dataclass(frozen=True, eq=False)
 class Checking:
@@ -137,28 +132,21 @@ class Checking:
         return len(self.methods) * len(self.checks)
 
 
-@dataclass(frozen=True, eq=False)
-class _Counting(Model):
-    """A model that counts what it is asked."""
-
-    calls: list[int] = field(default_factory=lambda: [0])
-
-    def _ask(self, inputs: Any, n: int, first: int) -> Floats:
-        self.calls[0] += n
-        return super()._ask(inputs, n, first)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted(Subject):
     """A subject whose own model counts what it is asked, whichever check asks."""
 
     calls: list[int] = field(default_factory=lambda: [0])
+    hear: Callable[[int], None] = lambda n: None
 
     @property
     def model(self) -> Model:
         """The predict function, its answers checked and its inputs counted."""
-        own = checked_model(self.predict, self.classes)
-        return _Counting(own.predict, own.classes, own.found, self.calls)
+        return heard(checked_model(self.predict, self.classes), self._count)
+
+    def _count(self, n: int) -> None:
+        self.calls[0] += n
+        self.hear(n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +163,11 @@ class _Once:
         return self.known[key]
 
 
-def counted(subject: Subject) -> Counted:
-    """The same subject, counting, and training no model twice."""
+def counted(subject: Subject, hear: Callable[[int], None]) -> Counted:
+    """The same subject, counting and telling ``hear`` what it is asked, and training no model twice."""
     once = subject if subject.train is None else replace(subject, train=_Once(subject.train))
-    return Counted(*(getattr(once, each.name) for each in fields(once)))
+    known = {each.name: getattr(once, each.name) for each in fields(once)}
+    return Counted(**known, hear=hear)
 
 
 def results(plan: Checking) -> Iterator[Result]:

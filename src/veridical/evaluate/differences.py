@@ -17,7 +17,7 @@ from veridical.evaluate.align import aligned, joined
 from veridical.evaluate.compare import holm
 from veridical.evaluate.records import LEVEL
 from veridical.evaluate.unlike import notes_of, same_draws, set_to_zero
-from veridical.records import Bools, Explanation, Explanations, Floats, Ints, Part, Record, Verdict
+from veridical.records import Bools, Explanation, Explanations, Floats, Ints, Part, Record, Seen, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ NAMED = 3  # parts that a sentence names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Difference(Record):
+class Difference(Seen):
     """Two explanations side by side, or two models over many rows: what the second has more than the first.
 
     A part that only one of them has counts 0 in the other, for what is not there adds nothing; its weight there is
@@ -101,11 +101,6 @@ class Difference(Record):
         from veridical.render.differences import difference_picture
 
         return difference_picture(self)
-
-    def _repr_html_(self) -> str:
-        from veridical.render.html import fragment
-
-        return fragment(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veridical.errors import InputError
-from veridical.records import Explanation, Floats, Record, Representation, Representer, View
+from veridical.records import Explanation, Floats, Record, Representation, Representer, Seen, View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +128,7 @@ class Example(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Report(Record):
+class Report(Seen):
     """How good the explanations of several methods are, by several metrics, beside rows that know nothing.
 
     Where causes are known, rows that know them are ``references``, and ``findings`` say it all, one a method.
@@ -289,11 +289,6 @@ class Report(Record):
         from veridical.render.reports import report_picture
 
         return report_picture(self)
-
-    def _repr_html_(self) -> str:
-        from veridical.render.html import fragment
-
-        return fragment(self)
 
 
 def listed(names: list[str], joint: str = "and") -> str:

@@ -66,7 +66,7 @@ def _table(d: Difference, chosen: list[int]) -> Markup:
     spans = _span(np.nan_to_num(d.weights[chosen]), None), _span(d.difference[chosen], d.intervals[chosen])
     heads = (
         "Part",
-        f"Weights: {first} above, {second} below",
+        "Effect on the output",
         "Weights",
         f"{second} less {first}",
         "95 % interval",
@@ -86,7 +86,7 @@ def _table(d: Difference, chosen: list[int]) -> Markup:
         tag("thead", {}, tag("tr", {}, *titles)),
         tag("tbody", {}, *rows),
     )
-    return join(drawn, legend(*SIGNS, KEY))
+    return join(drawn, legend(*SIGNS, f"upper bar: {first}, lower bar: {second}", KEY))
 
 
 def _row(d: Difference, j: int, spans: tuple[Span, Span], show: Callable[[float], str], key: Markup) -> Markup:

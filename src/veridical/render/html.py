@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from veridical.debug.audit import Audit
 from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
+from veridical.pages import Page, Section
 from veridical.records import Explanation, Explanations, Verdict
 from veridical.render.beside import beside
 from veridical.render.canvas import letter
@@ -38,16 +39,15 @@ from veridical.render.views import drawing
 from veridical.render.words import (
     Digest,
     asked_words,
+    brief,
     decimals,
     digest,
-    fidelity_words,
-    listing,
+    facts_of,
+    notes_of,
     number,
-    percent,
     plain,
     ranked,
     teller,
-    unmeasured_words,
 )
 from veridical.summarize.records import Grouping, Membership, Pick
 
@@ -56,30 +56,31 @@ Shown: TypeAlias = (
 )
 
 MOST_PARTS = 20  # drawn in one explanation
-MOST_NOTES = 6
 MOST_ITEMS = 12  # drawn in one list
 MOST_LISTED = 6  # parts drawn in one of a list
 MOST_VIEWS = 3  # of a list that show their instance; pictures and sounds are large
+FEWEST_LINKS = 3  # sections of a page that lists them
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
 
 
-def fragment(shown: Shown) -> str:
-    """One record, to be shown inside another page such as a notebook."""
-    inner = _drawn(shown)
+def fragment(shown: Shown | Page) -> str:
+    """One record or page, to be shown inside another page such as a notebook."""
+    inner = _booklet(shown) if isinstance(shown, Page) else _drawn(shown)
     return f'<div class="vd"><style>{_style(inner)}</style>{inner}</div>'
 
 
-def page(title: str, sections: Sequence[tuple[str, Shown]], lead: str = "") -> str:
+def page(whole: Page) -> str:
     """A whole page that stands alone, with a heading for every section that has one."""
-    body = "".join(_section(heading, shown) for heading, shown in sections)
-    lead_line = f'<p class="lead">{escape(lead, 2000)}</p>' if lead else ""
+    title, sections = whole.title, whole.sections
+    body = "".join(_section(at, section) for at, section in enumerate(sections, 1))
+    lead_line = f'<p class="lead">{escape(whole.lead, 2000)}</p>' if whole.lead else ""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(title)}</title><style>{_style(body)}{PAGE_STYLE}</style></head>\n"
-        f"<body><main><header><h1>{escape(title)}</h1>{lead_line}</header>{body}"
+        f"<body><main><header><h1>{escape(title)}</h1>{lead_line}{_contents(sections)}</header>{body}"
         "<footer>Made with veridical. Intervals tell how far sampling can be off, not how far the model "
         "can.</footer></main></body></html>\n"
     )
@@ -92,9 +93,35 @@ def _style(inner: str) -> str:
     return STYLE + "".join(style for kind, style in kinds.items() if f'<div class="vd-{kind}"' in inner)
 
 
-def _section(heading: str, shown: Shown) -> str:
+def _contents(sections: Sequence[Section]) -> str:
+    """Links to all sections that have a heading, where there are several."""
+    named = [(at, heading) for at, (heading, *_) in enumerate(sections, 1) if heading]
+    links = "".join(f'<li><a href="#s{at}">{escape(heading)}</a></li>' for at, heading in named)
+    return f'<nav aria-label="Contents"><ol>{links}</ol></nav>' if len(named) >= FEWEST_LINKS else ""
+
+
+def _section(at: int, section: Section) -> str:
+    """One record under its heading; without one, its own headings move up in its place."""
+    heading, shown, text = section
     title = f"<h2>{escape(heading)}</h2>" if heading else ""
-    return f'\n<section>{title}<div class="vd">{_drawn(shown)}</div></section>'
+    words = f'<p class="text">{escape(text, 2000)}</p>' if text else ""
+    inner = _drawn(shown) if heading else _moved(_drawn(shown), -1)
+    return f'\n<section id="s{at}">{title}{words}<div class="vd">{inner}</div></section>'
+
+
+def _booklet(whole: Page) -> str:
+    """A page inside another page: its headings are smaller, and there are no links to them."""
+    parts = [f"<h2>{escape(whole.title)}</h2>" if whole.title else ""]
+    parts += [f"<p>{escape(whole.lead, 2000)}</p>" if whole.lead else ""]
+    for heading, shown, text in whole.sections:
+        parts += [f"<h3>{escape(heading)}</h3>" if heading else "", f"<p>{escape(text, 2000)}</p>" if text else ""]
+        parts.append(_moved(_drawn(shown), 1))
+    return "".join(parts)
+
+
+def _moved(inner: str, by: int) -> str:
+    """Markup whose headings are so many levels lower; foreign text has no element that could be meant."""
+    return inner.replace("<h3>", f'<h3 aria-level="{3 + by}">').replace("<h4>", f'<h4 aria-level="{4 + by}">')
 
 
 def _drawn(shown: Shown) -> str:
@@ -123,7 +150,7 @@ def _explanation(e: Explanation, most: int = MOST_PARTS, with_view: bool = True)
     seen = e.view if with_view else None
     marks = marks_of(e, most) if seen is not None else None
     view = drawing(seen, marks) + heat_map(e) if seen is not None and marks is not None else ""
-    chart = _chart(e, chosen, marks if keyed(seen) else None) + _facts(e) if chosen else ""
+    chart = _chart(e, chosen, marks if keyed(seen) else None) + facts(facts_of(e)) if chosen else ""
     return said + judgment(e.verdict) + view + chart + _notes(e, chosen)
 
 
@@ -136,27 +163,8 @@ def _chart(e: Explanation, chosen: Sequence[int], marks: Marks | None) -> str:
     return drawn + legend(*EFFECT, "├─┤ 95 % interval of the sampling error")
 
 
-def _facts(e: Explanation) -> str:
-    agreement = percent(e.fidelity) if e.fidelity > 0 else "none" if e.fidelity <= 0 else "unknown"
-    explained = "of what the model does here is explained (held-out R²)"
-    meaning = explained if e.fidelity > 0 else fidelity_words(e.fidelity)
-    entries = (
-        ("Fidelity", agreement, meaning),
-        (f"Top {e.top_k} are right", percent(e.top_probability), "probability, within the tolerance"),
-        ("Effective sample", f"{e.effective_size:,.0f}", "samples, once weighted by proximity"),
-        ("Model calls", f"{e.n_calls:,}", "rows the model was asked about"),
-    )
-    return facts(entries)
-
-
 def _notes(e: Explanation, chosen: Sequence[int]) -> str:
-    left = sum(1 for w in e.weights if w != 0) - len(chosen)
-    lines = [f"And {left:,} smaller parts, not drawn."] if left > 0 else []
-    lines += [f"Order not settled: {listing(group, ' ~ ')}" for group in e.unsettled[:5]]
-    unmeasured = unmeasured_words(e) if chosen else ""
-    lines += [unmeasured[0].upper() + unmeasured[1:]] if unmeasured else []
-    lines += e.notes[:MOST_NOTES]
-    lines += [f"And {len(e.notes) - MOST_NOTES} more notes."] if len(e.notes) > MOST_NOTES else []
+    lines = notes_of(e, len(chosen))
     steps = [tag("li", {}, tag("bdi", {}, escape(step, 60))) for step in e.path[:20]]
     path = [tag("li", {}, escape("Path through the tree"), tag("ol", {"class": "vd-path"}, *steps))]
     return notes(lines, *(path if steps else []))
@@ -172,12 +180,7 @@ def _explanations(many: Explanations) -> str:
 
 def _summary(d: Digest) -> str:
     """What many explanations have in common."""
-    entries = (
-        ("Explanations", f"{d.n_items:,}", "one a row"),
-        ("Targets", f"{len(d.targets):,}", ", ".join(f"{plain(t, 20)} ({n:,})" for t, n in d.targets[:3])),
-        ("Fidelity", minus(number(d.fidelity)), "median held-out R²"),
-        ("Verdicts", percent(d.passed), "of the explanations can be believed"),
-    )
+    entries = d.facts()
     if not d.top:
         return facts(entries)
     show, longest = decimals([mean for _, mean, _ in d.top]), d.top[0][1]
@@ -190,9 +193,8 @@ def _summary(d: Digest) -> str:
 
 def _detail(row: int, e: Explanation) -> str:
     kind, mark, words = ("yes", "✓", "believe") if e.verdict.passed else ("no", "✗", "with care")
-    top = ", ".join(plain(name, 30) for name, _ in e.top(3)) or "no part has any weight"
     return (
         f'<details><summary class="vd-{kind}"><span class="vd-mark" role="img" aria-label="{words}">{mark}'
-        f"</span>Row {row}<small>target {escape(e.target, 40)}, model {minus(number(e.prediction))}: "
-        f"{escape(top)}</small></summary><div>{_explanation(e, MOST_LISTED, row < MOST_VIEWS)}</div></details>"
+        f"</span>Row {row}<small>{escape(brief(e), 200)}</small></summary>"
+        f"<div>{_explanation(e, MOST_LISTED, row < MOST_VIEWS)}</div></details>"
     )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from typing import TypeVar
 
 import numpy as np
 
+from veridical.pages import Page
 from veridical.records import Explanation, Explanations, Floats
 from veridical.render.glyphs import glyphs
 from veridical.render.marks import Marks, keyed, marks_of
@@ -28,10 +26,6 @@ from veridical.render.words import (
     shorten,
     teller,
 )
-
-T = TypeVar("T")
-
-PATIENCE = 1.0  # seconds of work before progress shows itself
 
 
 def picture(explanation: Explanation, k: int = 10, width: int = 80) -> str:
@@ -75,26 +69,15 @@ def overview(explanations: Explanations) -> str:
     return "\n".join(lines)
 
 
-def progress(iterable: Iterable[T], total: int | None = None) -> Iterator[T]:
-    """Hand the items on, with one line on stderr when the work is long and someone watches."""
-    if not _watched():
-        yield from iterable
-        return
-    start = shown = time.monotonic()
-    line = ""
-    try:
-        for done, item in enumerate(iterable):
-            now = time.monotonic()
-            if now - start > PATIENCE and now - shown > 0.1:
-                text = _pace(done, total, now - start)
-                sys.stderr.write("\r" + text.ljust(len(line)))
-                sys.stderr.flush()
-                line, shown = text, now
-            yield item
-    finally:
-        if line:
-            sys.stderr.write("\r" + " " * len(line) + "\r")
-            sys.stderr.flush()
+def page(whole: Page, width: int = 80) -> str:
+    """Every record of a page under its heading."""
+    blocks = ["\n".join(wrap(plain(words, 2000), width)) for words in (whole.title, whole.lead) if words]
+    for heading, record, text in whole.sections:
+        title = plain(heading, 200)
+        blocks += [f"{title}\n{'─' * min(cells(title), width)}"] if title else []
+        blocks += ["\n".join(wrap(plain(text, 2000), width))] if text else []
+        blocks.append(repr(record))
+    return "\n\n".join(blocks)
 
 
 def _chart(e: Explanation, chosen: Sequence[int], width: int, marks: Marks | None) -> list[str]:
@@ -159,19 +142,3 @@ def wrap(line: str, width: int) -> list[str]:
             head = fit(lines[-1], width)
             lines[-1:] = [head, "    " + lines[-1][len(head) :]]
     return lines
-
-
-def _watched() -> bool:
-    """Whether stderr is a terminal or a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return hasattr(shell, "kernel") or (sys.stderr is not None and sys.stderr.isatty())
-
-
-def _pace(done: int, total: int | None, seconds: float) -> str:
-    speed = f"{done / seconds:,.1f} rows/s"
-    if not total:
-        return f"{done:,} rows, {speed}"
-    left = round(seconds / max(done, 1) * max(total - done, 0))
-    minutes, rest = divmod(left, 60)
-    return f"{done:,}/{total:,} ({100 * done // total} %), {speed}, {minutes}:{rest:02d} left"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from veridical.errors import InputError
-from veridical.records import Floats, Ints, Part, Record, Verdict, View
+from veridical.records import Floats, Ints, Part, Record, Seen, Verdict, View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ class Region(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Membership(Record):
+class Membership(Seen):
     """Which group an instance belongs to, why, and what the group's explanation says of it."""
 
     group: int
@@ -44,14 +44,9 @@ class Membership(Record):
 
         return membership_picture(self)
 
-    def _repr_html_(self) -> str:
-        from veridical.render.html import fragment
-
-        return fragment(self)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grouping(Record):
+class Grouping(Seen):
     """K explanations, each for a group of instances, with the regions where they apply.
 
     A group's number is its row in ``weights`` and its column in ``assign(X)``. The explanation of group g says
@@ -145,11 +140,6 @@ class Grouping(Record):
 
         return grouping_picture(self)
 
-    def _repr_html_(self) -> str:
-        from veridical.render.html import fragment
-
-        return fragment(self)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Concept(Record):
@@ -162,7 +152,7 @@ class Concept(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pick(Record):
+class Pick(Seen):
     """A few explanations that cover together what the model uses (SP-LIME, Algorithm 2).
 
     The importance of a part is the root of the sum, over all explanations, of the size of its weight; coverage is
@@ -207,8 +197,3 @@ class Pick(Record):
         from veridical.render.picks import pick_picture
 
         return pick_picture(self)
-
-    def _repr_html_(self) -> str:
-        from veridical.render.html import fragment
-
-        return fragment(self)

@@ -1,0 +1,239 @@
+"""How far long work has come: a line in a terminal, a bar in a notebook, nothing where nobody watches."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count, islice
+from typing import Any, Protocol, TypeVar
+
+from veridical.attribute.many import Track
+from veridical.errors import require
+from veridical.render.markup import escape, tag
+
+T = TypeVar("T")
+
+PATIENCE = 1.0  # seconds of work before progress shows itself
+PAUSE = {"terminal": 0.1, "notebook": 0.5}  # seconds from one sight to the next
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How far work has come, and how long the rest will take."""
+
+    done: int
+    total: int | None  # None where nobody knows
+    unit: str  # "rows"; "calls, at most" where the total is the most there can be
+    seconds: float  # since the start
+    at_done: float  # seconds when the last of ``done`` was done
+
+    @property
+    def share(self) -> float | None:
+        """The share that is done, if it is known."""
+        return min(self.done / self.total, 1.0) if self.total else None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the rest takes if it goes on as before, if that can be said yet."""
+        if not self.total or not self.done:
+            return None
+        whole = self.at_done / self.done * max(self.total - self.done, 0)
+        return max(whole - (self.seconds - self.at_done), 0.0)
+
+    def __str__(self) -> str:
+        unit, _, most = self.unit.partition(", ")
+        bound = f"{most} " if most else ""
+        if self.share is None:
+            return f"{self.done:,} {unit}, {clock(self.seconds)} so far"
+        counted = f"{self.done:,} of {bound}{self.total:,} {unit} ({100 * self.share:.0f} %)"
+        rest = f"{clock(self.seconds)} so far" if self.left is None else f"{bound}{clock(self.left)} left"
+        return f"{counted}, {rest}"
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are some."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class Screen(Protocol):
+    """Where progress is shown."""
+
+    pause: float  # seconds from one sight to the next
+
+    def show(self, pace: Pace) -> None: ...
+
+    def close(self, pace: Pace) -> None:
+        """Leave the screen as a reader wants to find it, whether the work was finished or not."""
+        ...
+
+
+@dataclass
+class Line:
+    """One line of a terminal, gone when the work is done."""
+
+    pause: float = PAUSE["terminal"]
+    width: int = 0
+
+    def show(self, pace: Pace) -> None:
+        text = str(pace)
+        sys.stderr.write("\r" + text.ljust(self.width))
+        sys.stderr.flush()
+        self.width = len(text)
+
+    def close(self, pace: Pace) -> None:
+        sys.stderr.write("\r" + " " * self.width + "\r")
+        sys.stderr.flush()
+
+
+@dataclass
+class Cell:
+    """A bar below the cell of a notebook, without widgets, gone when the work is done."""
+
+    pause: float = PAUSE["notebook"]
+    handle: Any = None
+
+    def show(self, pace: Pace) -> None:
+        known = {} if pace.share is None else {"value": pace.done, "max": pace.total}
+        bar = tag("progress", {**known, "aria-label": str(pace), "style": "vertical-align:middle"})
+        self._put(str(pace), tag("div", {}, bar, escape(f" {pace}")))
+
+    def close(self, pace: Pace) -> None:
+        self._put("", "")
+
+    def _put(self, text: str, markup: str) -> None:
+        bundle = {"text/plain": text, "text/html": markup}
+        if self.handle is None:
+            display = importlib.import_module("IPython.display").display  # a kernel runs, so it is there
+            self.handle = display(bundle, raw=True, display_id=True)
+        else:
+            self.handle.update(bundle, raw=True)
+
+
+@dataclass
+class Bar:
+    """A bar of rich on stderr, gone when the work is done."""
+
+    pause: float = PAUSE["terminal"]
+    live: Any = None
+    task: Any = None
+
+    def show(self, pace: Pace) -> None:
+        if self.live is None:
+            rich, console = require("rich.progress", extra="cli"), require("rich.console", extra="cli")
+            columns = (rich.BarColumn(bar_width=24), rich.TextColumn("{task.description}", markup=False))
+            self.live = rich.Progress(*columns, transient=True, console=console.Console(stderr=True))
+            self.live.start()
+            self.task = self.live.add_task("", total=pace.total)
+        self.live.update(self.task, completed=pace.done, description=str(pace))
+
+    def close(self, pace: Pace) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+
+@dataclass
+class Progress:
+    """Hand the items of long work on, and show how far it has come: what ``track`` is by default.
+
+    ``beat`` shows it once more while one item takes long. An object is for one piece of work.
+    """
+
+    unit: str = "rows"
+    screen: Callable[[], Screen | None] | None = None  # by default, where the work is watched
+    _sight: _Sight | None = field(default=None, init=False)
+
+    def __call__(self, work: Iterable[T], total: int | None = None) -> Iterator[T]:
+        screen = (self.screen or screen_here)()
+        return iter(work) if screen is None else self._shown(work, total, screen)
+
+    def _shown(self, work: Iterable[T], total: int | None, screen: Screen) -> Iterator[T]:
+        self._sight = sight = _Sight(screen, self.unit, total)
+        try:
+            for done, item in enumerate(work):
+                sight.done(done)
+                yield item
+        finally:
+            self._sight = None
+            sight.close()
+
+    def beat(self) -> None:
+        """Show how long it has been, if there is something to show."""
+        if self._sight is not None:
+            self._sight.look()
+
+
+class _Sight:
+    """What a screen has been told."""
+
+    def __init__(self, screen: Screen, unit: str, total: int | None) -> None:
+        self.screen, self.unit, self.total = screen, unit, total
+        self.start = self.last = time.monotonic()
+        self.count, self.at_done, self.seen = 0, 0.0, False
+        self.thread = threading.get_ident()
+
+    def done(self, count: int) -> None:
+        self.count, self.at_done = count, time.monotonic() - self.start
+        self.look()
+
+    def look(self) -> None:
+        """Show it, if it has been long since the start and since the last time; only where the work began."""
+        now, here = time.monotonic(), threading.get_ident() == self.thread
+        if here and now - self.start > PATIENCE and now - self.last > self.screen.pause:
+            self.screen.show(self._pace(now))
+            self.last, self.seen = now, True
+
+    def close(self) -> None:
+        if self.seen:
+            self.screen.close(self._pace(time.monotonic()))
+
+    def _pace(self, now: float) -> Pace:
+        return Pace(self.count, self.total, self.unit, now - self.start, self.at_done)
+
+
+@contextmanager
+def counting(track: Track, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """What a model is to be told to call, so that ``track`` hears of every input it is asked about."""
+    steps = iter(track(count(), total=total))
+    next(steps, None)  # the clock starts
+
+    def hear(n: int) -> None:
+        deque(islice(steps, n), maxlen=0)
+
+    try:
+        yield hear
+    finally:
+        close = getattr(steps, "close", None)
+        if close is not None:
+            close()
+
+
+def beating(track: Track) -> Callable[[int], None]:
+    """What a model is to be told to call, so that ``track`` is seen to live while one item takes long."""
+    beat = getattr(track, "beat", None)
+    return lambda n: None if beat is None else beat()
+
+
+def screen_here() -> Screen | None:
+    """A notebook's cell, a terminal's line, or nothing where nobody watches."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if hasattr(shell, "kernel"):
+        return Cell()
+    return Line() if _is_terminal() else None
+
+
+def bar_here() -> Screen | None:
+    """A bar of rich, for commands; nothing where stderr is no terminal."""
+    return Bar() if _is_terminal() else None
+
+
+def _is_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
