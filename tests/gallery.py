@@ -187,4 +187,6 @@ def _records() -> dict[str, Any]:
 @cache
 def everything() -> dict[str, Any]:
     """Every record and modality by name; the names are fit for files."""
-    return {**_tables(), **_texts(), **_pictures(), **_sounds(), **_records()}
+    found = {**_tables(), **_texts(), **_pictures(), **_sounds(), **_records()}
+    shown = [("Is it paid back?", found["rows"]), ("Is it good?", found["words"], "A review."), ("", found["map"])]
+    return {**found, "page": vd.Page("Three models", shown, lead="Each explained once.")}

@@ -28,11 +28,13 @@ LEVELS = (
     {"serialize"},
     {"scale"},
     {"render"},
-    {"api", "belief", "known", "picks"},
+    {"api", "belief", "differences", "known", "picks"},
+    {"read"},
+    {"demo"},
     {"cli", "serve"},
 )
 RANK = {layer: rank for rank, layers in enumerate(LEVELS) for layer in layers}
-FRONT = {"__init__", "__main__"}  # may import anything, and nothing may import them
+FRONT = {"__init__", "__main__", "demo"}  # may import anything
 
 # Doors: imports inside a function that point right, each with the only place it may stand in.
 DOORS = {
@@ -40,6 +42,7 @@ DOORS = {
     ("records", "Seen._repr_html_", "render"),
     ("records", "Seen._repr_mimebundle_", "render"),
     ("records", "Seen.__rich__", "render"),
+    ("records", "Verdict.__str__", "render"),
     ("records", "Verdict.to_frame", "frames"),
     ("records", "Verdict.plot", "render"),
     ("records", "Verdict.__repr__", "render"),
@@ -57,6 +60,9 @@ DOORS = {
     ("evaluate", "Report.to_frame", "frames"),
     ("evaluate", "Report.plot", "render"),
     ("evaluate", "Report.__repr__", "render"),
+    ("evaluate", "Difference.to_frame", "frames"),
+    ("evaluate", "Difference.plot", "render"),
+    ("evaluate", "Difference.__repr__", "render"),
     ("debug", "Audit.to_frame", "frames"),
     ("debug", "Audit.plot", "render"),
     ("debug", "Audit.__repr__", "render"),

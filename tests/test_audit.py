@@ -247,7 +247,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_the_command_checks_and_says_how_it_went(
     here: Path, capsys: Any, checks: Any, code: int, place: str
 ) -> None:
-    assert cli.main(["audit", place, "--checks", *checks]) == code
+    assert cli.main(["audit", place, "--checks", ",".join(checks)]) == code
     out = capsys.readouterr().out
     assert "<lambda> on 40 instances (Rows)" in out
     assert all(check in out for check in checks)
@@ -256,10 +256,8 @@ def test_the_command_checks_and_says_how_it_went(
 def test_the_command_writes_files(here: Path, capsys: Any) -> None:
     names = ("a.html", "a.xml", "a.json", "a.csv", "a.png")
     arguments = [word for name in names for word in ("--out", name)]
-    code = cli.main(
-        ["audit", "mine:subject", "--checks", "fine", "wrong", "--methods", "lime", "Occlusion", *arguments]
-    )
-    assert code == 1
+    asked = ["audit", "mine:subject", "--checks", "fine,wrong", "--methods", "lime,Occlusion", *arguments]
+    assert cli.main(asked) == 1
     assert capsys.readouterr().err.count("written: ") == 5
     assert all((here / name).stat().st_size for name in names)
     (suite,) = ElementTree.parse(here / "a.xml").getroot()
@@ -282,11 +280,11 @@ def test_the_command_prints_json(here: Path, capfdbinary: Any, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["mine"], "wanted module:name, such as audits:subject, not 'mine'"),
+        (["mine"], "wanted module:name, such as mine:predict, not 'mine'"),
         (["mine:"], "wanted module:name"),
         (["nowhere_to_be_found:subject"], "there is no module 'nowhere_to_be_found'"),
         (["nowhere.py:subject"], "there is no file 'nowhere.py'"),
-        (["mine:missing"], "mine has no 'missing'; its subjects are subject"),
+        (["mine:missing"], "mine has no 'missing'"),
         (["mine:number"], "mine:number is int, and a vd.Subject was wanted"),
         (["mine:unmade"], "mine:unmade is int, and a vd.Subject was wanted"),
         (["json.py:subject"], "another module is called 'json' already: give 'json.py' another name"),
@@ -324,7 +322,8 @@ def test_code_that_raises_is_no_check_that_failed(
     finally:
         sys.modules.pop("own", None)
     said = capsys.readouterr().err
-    assert "Traceback" in said
+    inside = place != "own.deep:subject" and "path" not in text  # code of the caller's own ran
+    assert ("Traceback" in said) == inside
     assert words in said.splitlines()[-1]
 
 
@@ -333,18 +332,8 @@ def test_help_is_not_the_name_of_a_page(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "veridical", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0
-    assert done.stdout.startswith("usage: veridical")
+    assert "Usage: veridical" in done.stdout
     assert not any(tmp_path.iterdir())
-
-
-def test_help_and_version(capsys: Any) -> None:
-    assert cli.main([]) == 2
-    shown = capsys.readouterr().out
-    assert "audit" in shown
-    assert "exit code is 0" in shown
-    with pytest.raises(SystemExit, match="0"):
-        cli.main(["--version"])
-    assert vd.__version__ in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("module", ["veridical", "veridical.cli"])

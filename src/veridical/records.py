@@ -388,7 +388,9 @@ class Verdict(Seen):
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return self.sentence
+        from veridical.render.words import plain
+
+        return plain(self.sentence, len(self.sentence))
 
     def to_frame(self) -> pd.DataFrame:
         from veridical.frames import verdict_frame

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from veridical.debug.audit import Audit
-from veridical.errors import InputError, require
+from veridical.errors import InputError, harmless, require
+from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.files import replacing
 from veridical.packing.audits import pack_audit, unpack_audit
 from veridical.packing.columns import arrow_array, arrow_schema, as_unicode, columns, explanations_of
+from veridical.packing.differences import pack_difference, unpack_difference
 from veridical.packing.explanations import Pool, pack_explanation, pack_verdict
 from veridical.packing.groups import pack_grouping, pack_membership, unpack_grouping, unpack_membership
 from veridical.packing.picks import pack_pick, unpack_pick
@@ -28,16 +30,17 @@ from veridical.pages import Page
 from veridical.records import VERSION, Explanation, Explanations, Verdict
 from veridical.summarize.records import Grouping, Membership, Pick
 
-Framed: TypeAlias = Verdict | Report | Audit | Pick | Grouping | Membership
+Framed: TypeAlias = Verdict | Report | Audit | Difference | Pick | Grouping | Membership
 Loaded: TypeAlias = Explanation | Explanations | Framed
 Saved: TypeAlias = Loaded | Page
 Reader: TypeAlias = Callable[[Any], Loaded]
 Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
 SCHEMA = 5  # raised when an older version would read less; docs/schema.md says what came when
+FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # what the formula of a spreadsheet may begin with
 PARQUET = b"PAR1"  # how such a file begins
 ROWS = 4096  # explanations a Parquet row group
-DRAWN = (Explanation, Verdict, Report, Audit)  # records that have a picture
+DRAWN = (Explanation, Verdict, Report, Audit, Difference)  # records that have a picture
 KINDS: dict[type, str] = {
     Explanation: "explanation",
     Explanations: "explanations",
@@ -48,6 +51,7 @@ KINDS: dict[type, str] = {
     Report: "report",
     Audit: "audit",
     Page: "page",
+    Difference: "difference",
 }
 PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Explanation: pack_explanation,
@@ -57,6 +61,7 @@ PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Membership: pack_membership,
     Report: pack_report,
     Audit: pack_audit,
+    Difference: pack_difference,
 }
 UNPACKERS: dict[str, Reader] = {
     "verdict": lambda body: Pool().verdict(body),
@@ -65,6 +70,7 @@ UNPACKERS: dict[str, Reader] = {
     "membership": unpack_membership,
     "report": unpack_report,
     "audit": unpack_audit,
+    "difference": unpack_difference,
 }
 
 
@@ -142,7 +148,9 @@ def _write_tests(record: Audit, stream: BinaryIO) -> None:
     stream.write(junit(record))
 
 
-def _write_figure(form: str, record: Explanation | Verdict | Report | Audit, stream: BinaryIO) -> None:
+def _write_figure(
+    form: str, record: Explanation | Verdict | Report | Audit | Difference, stream: BinaryIO
+) -> None:
     pyplot = require("matplotlib.pyplot", extra="plot")
     figure: Any = record.plot().figure
     try:
@@ -151,10 +159,18 @@ def _write_figure(form: str, record: Explanation | Verdict | Report | Audit, str
         pyplot.close(figure)
 
 
-def _write_lines(record: Framed, stream: BinaryIO) -> None:
-    """The frame, to be read by anything."""
-    with as_unicode():
-        stream.write(record.to_frame().to_csv(index=False).encode())
+def _write_lines(record: Loaded, stream: BinaryIO) -> None:
+    """The frame, for people with a spreadsheet; what is to be read back exactly is saved otherwise."""
+    frame = record.to_frame()
+    for name in frame.columns[[kind.kind == "O" for kind in frame.dtypes]]:
+        frame[name] = [_cell(value) if isinstance(value, str) else value for value in frame[name]]
+    stream.write(frame.to_csv(index=False).encode())
+
+
+def _cell(text: str) -> str:
+    """A text on one line that no spreadsheet takes for a formula: an apostrophe says that it is a text."""
+    safe = text if text.isprintable() else "".join(map(harmless, text))
+    return f"'{safe}" if safe.startswith(FORMULAS) else safe
 
 
 def _write_frame(record: Framed, stream: BinaryIO) -> None:

@@ -10,7 +10,7 @@ from veridical.debug import CHECKS
 from veridical.debug.audit import OUTCOMES, Audit, Result
 from veridical.render.terminal import wrap
 from veridical.render.verdicts import MARKS, WORDS, short_words
-from veridical.render.words import count, listing, plain
+from veridical.render.words import Fact, count, listing, plain
 
 HEADS = {
     "failed": "Failed",
@@ -52,6 +52,20 @@ def time_words(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+def facts_of(a: Audit) -> list[Fact]:
+    """How many checks had which outcome, and what they cost."""
+    counts = a.counts
+    errors = [("Errors", f"{counts['error']:,}", "could not be finished")] if counts["error"] else []
+    return [
+        ("Passed", f"{counts['passed']:,}", "nothing wrong was found"),
+        ("Failed", f"{counts['failed']:,}", "something is wrong, or may be"),
+        *errors,
+        ("Skipped", f"{counts['skipped']:,}", "need more than was given, or do not fit"),
+        ("Model calls", f"{a.n_calls:,}", "inputs it was asked about"),
+        ("Time", time_words(a.seconds), "for all checks together"),
+    ]
 
 
 def by_outcome(a: Audit) -> list[tuple[str, list[Result]]]:

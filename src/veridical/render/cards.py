@@ -8,12 +8,13 @@ from veridical.render.groups import (
     NUMBERS,
     Line,
     effects_of,
-    empty_words,
+    facts_of,
+    foot_words,
     headline,
     held,
     line_of,
     membership_sentence,
-    own_words,
+    notes_of,
     product,
     reasons_of,
     runner_up,
@@ -35,10 +36,10 @@ from veridical.render.tables import (
     table,
     weights_table,
 )
-from veridical.render.words import count, decimals, fidelity_words, number, percent, plain
+from veridical.render.words import count, decimals, number, percent, plain, sentence
 from veridical.summarize.records import Grouping, Membership
 
-MOST_GROUPS, MOST_PARTS, MOST_NOTES = 24, 12, 6
+MOST_GROUPS, MOST_PARTS = 24, 12
 WHISKER = "├─┤ 95 % interval of the sampling error"
 
 
@@ -49,11 +50,6 @@ def groups(g: Grouping) -> Markup:
     whole = together(drawn)
     scale = scale_of(whole, range(len(whole.weights)))
     cards = [_card(g, group, line, scale) for group, line in zip(shown, drawn, strict=False)]
-    left, empty = len(shown) - len(drawn), empty_words(g)
-    lines = [f"And {count(left, 'smaller group')}, not drawn."] if left > 0 else []
-    lines += [empty[0].upper() + empty[1:] + "."] if empty else []
-    lines += g.notes[:MOST_NOTES]
-    lines += [f"And {count(len(g.notes) - MOST_NOTES, 'more note')}."] if len(g.notes) > MOST_NOTES else []
     said = (
         tag("h3", {}, escape("Target "), tag("bdi", {}, escape(g.target, 80))),
         tag("span", {}, escape(headline(g))),
@@ -63,30 +59,16 @@ def groups(g: Grouping) -> Markup:
         {"class": "vd-summary"},
         tag("div", {"class": "vd-say"}, *said),
         judgment(g.verdict),
-        _facts(g),
-        notes(lines),
+        facts(facts_of(g)),
+        notes(notes_of(g, len(drawn))),
         tag("div", {"class": "vd-cards"}, *cards) if cards else NONE,
         legend(*EFFECT, WHISKER, "all groups on one scale", NUMBERS) if cards else NONE,
     )
 
 
-def _facts(g: Grouping) -> Markup:
-    explained = "of what the model does around held-out instances is explained (R²)"
-    good = g.fidelity > 0
-    return facts(
-        (
-            ("Fidelity", percent(g.fidelity) if good else "none" if g.fidelity <= 0 else "unknown",
-             explained if good else fidelity_words(g.fidelity)),
-            ("Error", number(g.error), "root mean square on held-out instances, in units of the output"),
-            ("Ceiling", number(g.ceiling), "the error if the best group of each instance were known"),
-            ("Model calls", f"{g.n_calls:,}", "inputs the model was asked about"),
-        )
-    )  # fmt: skip
-
-
 def _card(g: Grouping, group: int, line: Line, scale: Scale) -> Markup:
     """One group: its number, size and region, its weights, its fidelity."""
-    name, fidelity = f"Group {group}", float(g.fidelities[group])
+    name = f"Group {group}"
     head = tag("header", {}, tag("h4", {}, escape(name)), tag("span", {}, escape(size_words(g, group))))
     where = tag(
         "p", {"class": "vd-where"}, escape("Where "), tag("bdi", {}, escape(g.regions[group].sentence, 600))
@@ -95,10 +77,7 @@ def _card(g: Grouping, group: int, line: Line, scale: Scale) -> Markup:
     drawn = (
         weights_table(line, chosen, scale=scale) if chosen else tag("p", {}, escape("No feature has any weight."))
     )
-    left = len(line.parts) - len(chosen)
-    more = f"And {count(left, 'smaller part')}. " if left > 0 else ""
-    words = own_words(fidelity)
-    foot = f"{more}Intercept {minus(number(float(g.intercepts[group])))}; {words}."
+    foot = foot_words(g, group, len(line.parts) - len(chosen))
     return tag(
         "article",
         {"class": "vd-card", "aria-label": name},
@@ -111,7 +90,7 @@ def _card(g: Grouping, group: int, line: Line, scale: Scale) -> Markup:
 
 def belonging(m: Membership) -> Markup:
     """Which group an instance belongs to, why, and how the group's explanation comes to what it says."""
-    second, sentence = runner_up(m), membership_sentence(m, minus)
+    second, lead = runner_up(m), sentence(membership_sentence(m, minus))
     said = [
         tag("h3", {}, escape(f"Group {m.group}")),
         tag("span", {}, escape("with "), tag("b", {}, escape(percent(float(m.probabilities[m.group]))))),
@@ -121,7 +100,7 @@ def belonging(m: Membership) -> Markup:
         "div",
         {"class": "vd-summary"},
         tag("div", {"class": "vd-say"}, *said),
-        tag("p", {"class": "vd-lead"}, escape(sentence[0].upper() + sentence[1:] + ".", 800)),
+        tag("p", {"class": "vd-lead"}, escape(f"{lead}.", 800)),
         tag("p", {"class": "vd-where"}, escape("Where "), tag("bdi", {}, escape(m.region.sentence, 600))),
         _reasons(m),
         _effects(m),

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from veridical.debug.audit import OUTCOMES, Audit, Result
 from veridical.records import Explanation, Verdict
-from veridical.render.audits import HEADS, alike, by_outcome, headline, overall, question_of, said_of, time_words
+from veridical.render.audits import HEADS, alike, by_outcome, facts_of, headline, overall, question_of, said_of
 from veridical.render.markup import NONE, Markup, escape, join, minus, tag
 from veridical.render.tables import Span, facts, notes
 from veridical.render.verdicts import (
@@ -27,7 +27,7 @@ from veridical.render.verdicts import (
     rows_words,
     span_words,
 )
-from veridical.render.words import count, listing, plain
+from veridical.render.words import count, first, listing, plain
 
 Draw: TypeAlias = Callable[[Explanation, bool], str]  # an explanation, and whether with its picture
 
@@ -57,8 +57,8 @@ def audit(a: Audit, draw: Draw) -> Markup:
         {"class": "vd-check"},
         tag("div", {"class": "vd-say"}, tag("h3", {}, tag("bdi", {}, escape(headline(a), 200)))),
         _box(outcome, "Not checked" if outcome == "skipped" else WORDS[outcome], a.sentence),
-        _facts(a),
-        notes(_first(a.notes)),
+        facts(facts_of(a)),
+        notes(first(a.notes, MOST_NOTES)),
         _overview(a),
         *(_group(outcome, some, draw) for outcome, some in by_outcome(a)),
     )
@@ -69,19 +69,6 @@ def _box(outcome: str, words: str, sentence: str) -> Markup:
     badge = tag("span", {"class": "vd-mark", "aria-hidden": "true"}, escape(MARKS[outcome]))
     said = tag("p", {}, tag("strong", {}, escape(words)), escape(sentence, 1000))
     return tag("div", {"class": f"vd-verdict vd-{COLORS[outcome]}"}, badge, said)
-
-
-def _facts(a: Audit) -> Markup:
-    counts = a.counts
-    entries = [
-        ("Passed", f"{counts['passed']:,}", "nothing wrong was found"),
-        ("Failed", f"{counts['failed']:,}", "something is wrong, or may be"),
-        ("Skipped", f"{counts['skipped']:,}", "need more than was given, or do not fit"),
-        ("Model calls", f"{a.n_calls:,}", "inputs it was asked about"),
-        ("Time", time_words(a.seconds), "for all checks together"),
-    ]
-    errors = ("Errors", f"{counts['error']:,}", "could not be finished")
-    return facts([*entries[:2], errors, *entries[2:]] if counts["error"] else entries)
 
 
 def _overview(a: Audit) -> Markup:
@@ -151,13 +138,7 @@ def _body(v: Verdict, draw: Draw, views: int = MOST_VIEWS) -> Markup:
     rows = rows_words(v)
     lines = [f"And {count(left, 'more line')}, not drawn."] if left > 0 else []
     lines += [f"{rows} of the data{', the worst first' if len(v.rows) > 1 else ''}."] if rows else []
-    return join(_table(shown, v.expected), notes([*lines, *_first(v.notes)]), _evidence(v, draw, views))
-
-
-def _first(said: Sequence[str]) -> list[str]:
-    """Not too many notes, and how many there are besides."""
-    more = len(said) - MOST_NOTES
-    return [*said[:MOST_NOTES], *([f"And {count(more, 'more note')}."] if more > 0 else [])]
+    return join(_table(shown, v.expected), notes([*lines, *first(v.notes, MOST_NOTES)]), _evidence(v, draw, views))
 
 
 def _table(lines: Sequence[Line], expected: float) -> Markup:

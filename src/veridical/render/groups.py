@@ -11,7 +11,7 @@ import numpy as np
 
 from veridical.records import Floats, Part
 from veridical.render.terminal import chart, ranges, wrap
-from veridical.render.words import count, decimals, fidelity_words, number, percent, plain
+from veridical.render.words import Fact, count, decimals, fidelity_words, first, number, percent, plain, sentence
 from veridical.summarize.records import Grouping, Membership
 
 MOST_GROUPS, MOST_PARTS = 10, 8  # in a terminal
@@ -87,6 +87,32 @@ def empty_words(grouping: Grouping) -> str:
     one = len(empty) == 1
     names = f"group {empty[0]}" if one else f"groups {', '.join(empty[:12])}{more}"
     return f"{names} {'holds' if one else 'hold'} no instance and {'is' if one else 'are'} not drawn"
+
+
+def facts_of(g: Grouping) -> tuple[Fact, ...]:
+    """The numbers that the groups rest on."""
+    good, explained = g.fidelity > 0, "of what the model does around held-out instances is explained (R²)"
+    agreement = percent(g.fidelity) if good else "none" if g.fidelity <= 0 else "unknown"
+    return (
+        ("Fidelity", agreement, explained if good else fidelity_words(g.fidelity)),
+        ("Error", number(g.error), "root mean square on held-out instances, in units of the output"),
+        ("Ceiling", number(g.ceiling), "the error if the best group of each instance were known"),
+        ("Model calls", f"{g.n_calls:,}", "inputs the model was asked about"),
+    )
+
+
+def notes_of(g: Grouping, n_drawn: int) -> list[str]:
+    """What a reader should know besides, where so many groups are drawn."""
+    left, empty = len(held(g)) - n_drawn, empty_words(g)
+    lines = [f"And {count(left, 'smaller group')}, not drawn."] if left > 0 else []
+    return [*lines, *([sentence(empty) + "."] if empty else []), *first(g.notes)]
+
+
+def foot_words(g: Grouping, group: int, left: int) -> str:
+    """What stands below the bars of a group, of which so many parts are left out."""
+    more = f"And {count(left, 'smaller part')}. " if left > 0 else ""
+    intercept = number(float(g.intercepts[group])).replace("-", "−")
+    return f"{more}Intercept {intercept}; {own_words(float(g.fidelities[group]))}."
 
 
 def grouping_picture(grouping: Grouping, width: int = 80) -> str:
@@ -183,8 +209,8 @@ def membership_sentence(m: Membership, sign: Callable[[str], str] = str) -> str:
 def membership_picture(membership: Membership, width: int = 80) -> str:
     """Which group, why, and how the group's explanation comes to what it says."""
     m, wide = membership, max(width, 50)
-    sentence, second = membership_sentence(m), runner_up(m)
-    lines = [sentence, *([second] if second else []), f"region: {plain(m.region.sentence, 600)}"]
+    said, second = membership_sentence(m), runner_up(m)
+    lines = [said, *([second] if second else []), f"region: {plain(m.region.sentence, 600)}"]
     why = reasons_of(m)
     if why:
         names = [plain(m.parts[j].name) for j in why]

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from veridical.debug.audit import Audit
+from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.pages import Page, Section
 from veridical.records import Explanation, Explanations, Verdict
+from veridical.render.beside import beside
 from veridical.render.canvas import letter
 from veridical.render.cards import belonging, groups
 from veridical.render.findings import audit, verdict
@@ -25,6 +27,7 @@ from veridical.render.matrix import picked
 from veridical.render.style import (
     CHECK_STYLE,
     CURVE_STYLE,
+    DIFFERENCE_STYLE,
     PAGE_STYLE,
     REPORT_STYLE,
     STYLE,
@@ -36,23 +39,23 @@ from veridical.render.views import drawing
 from veridical.render.words import (
     Digest,
     asked_words,
+    brief,
     decimals,
     digest,
-    fidelity_words,
-    listing,
+    facts_of,
+    notes_of,
     number,
-    percent,
     plain,
     ranked,
     teller,
-    unmeasured_words,
 )
 from veridical.summarize.records import Grouping, Membership, Pick
 
-Shown: TypeAlias = Explanation | Explanations | Grouping | Membership | Pick | Report | Verdict | Audit
+Shown: TypeAlias = (
+    Explanation | Explanations | Grouping | Membership | Pick | Report | Verdict | Audit | Difference
+)
 
 MOST_PARTS = 20  # drawn in one explanation
-MOST_NOTES = 6
 MOST_ITEMS = 12  # drawn in one list
 MOST_LISTED = 6  # parts drawn in one of a list
 MOST_VIEWS = 3  # of a list that show their instance; pictures and sounds are large
@@ -86,7 +89,7 @@ def page(whole: Page) -> str:
 def _style(inner: str) -> str:
     """The style of views, summaries and reports only where there is one."""
     kinds = {"view": VIEW_STYLE, "summary": SUMMARY_STYLE, "report": REPORT_STYLE, "check": CHECK_STYLE}
-    kinds["curves"] = CURVE_STYLE
+    kinds |= {"curves": CURVE_STYLE, "difference": DIFFERENCE_STYLE}
     return STYLE + "".join(style for kind, style in kinds.items() if f'<div class="vd-{kind}"' in inner)
 
 
@@ -131,6 +134,7 @@ def _drawn(shown: Shown) -> str:
         Report: lambda found: ledger(found, _evidence),
         Verdict: lambda found: verdict(found, _evidence),
         Audit: lambda found: audit(found, _evidence),
+        Difference: beside,
     }
     return kinds[type(shown)](shown)
 
@@ -146,7 +150,7 @@ def _explanation(e: Explanation, most: int = MOST_PARTS, with_view: bool = True)
     seen = e.view if with_view else None
     marks = marks_of(e, most) if seen is not None else None
     view = drawing(seen, marks) + heat_map(e) if seen is not None and marks is not None else ""
-    chart = _chart(e, chosen, marks if keyed(seen) else None) + _facts(e) if chosen else ""
+    chart = _chart(e, chosen, marks if keyed(seen) else None) + facts(facts_of(e)) if chosen else ""
     return said + judgment(e.verdict) + view + chart + _notes(e, chosen)
 
 
@@ -159,27 +163,8 @@ def _chart(e: Explanation, chosen: Sequence[int], marks: Marks | None) -> str:
     return drawn + legend(*EFFECT, "├─┤ 95 % interval of the sampling error")
 
 
-def _facts(e: Explanation) -> str:
-    agreement = percent(e.fidelity) if e.fidelity > 0 else "none" if e.fidelity <= 0 else "unknown"
-    explained = "of what the model does here is explained (held-out R²)"
-    meaning = explained if e.fidelity > 0 else fidelity_words(e.fidelity)
-    entries = (
-        ("Fidelity", agreement, meaning),
-        (f"Top {e.top_k} are right", percent(e.top_probability), "probability, within the tolerance"),
-        ("Effective sample", f"{e.effective_size:,.0f}", "samples, once weighted by proximity"),
-        ("Model calls", f"{e.n_calls:,}", "rows the model was asked about"),
-    )
-    return facts(entries)
-
-
 def _notes(e: Explanation, chosen: Sequence[int]) -> str:
-    left = sum(1 for w in e.weights if w != 0) - len(chosen)
-    lines = [f"And {left:,} smaller parts, not drawn."] if left > 0 else []
-    lines += [f"Order not settled: {listing(group, ' ~ ')}" for group in e.unsettled[:5]]
-    unmeasured = unmeasured_words(e) if chosen else ""
-    lines += [unmeasured[0].upper() + unmeasured[1:]] if unmeasured else []
-    lines += e.notes[:MOST_NOTES]
-    lines += [f"And {len(e.notes) - MOST_NOTES} more notes."] if len(e.notes) > MOST_NOTES else []
+    lines = notes_of(e, len(chosen))
     steps = [tag("li", {}, tag("bdi", {}, escape(step, 60))) for step in e.path[:20]]
     path = [tag("li", {}, escape("Path through the tree"), tag("ol", {"class": "vd-path"}, *steps))]
     return notes(lines, *(path if steps else []))
@@ -195,12 +180,7 @@ def _explanations(many: Explanations) -> str:
 
 def _summary(d: Digest) -> str:
     """What many explanations have in common."""
-    entries = (
-        ("Explanations", f"{d.n_items:,}", "one a row"),
-        ("Targets", f"{len(d.targets):,}", ", ".join(f"{plain(t, 20)} ({n:,})" for t, n in d.targets[:3])),
-        ("Fidelity", minus(number(d.fidelity)), "median held-out R²"),
-        ("Verdicts", percent(d.passed), "of the explanations can be believed"),
-    )
+    entries = d.facts()
     if not d.top:
         return facts(entries)
     show, longest = decimals([mean for _, mean, _ in d.top]), d.top[0][1]
@@ -213,9 +193,8 @@ def _summary(d: Digest) -> str:
 
 def _detail(row: int, e: Explanation) -> str:
     kind, mark, words = ("yes", "✓", "believe") if e.verdict.passed else ("no", "✗", "with care")
-    top = ", ".join(plain(name, 30) for name, _ in e.top(3)) or "no part has any weight"
     return (
         f'<details><summary class="vd-{kind}"><span class="vd-mark" role="img" aria-label="{words}">{mark}'
-        f"</span>Row {row}<small>target {escape(e.target, 40)}, model {minus(number(e.prediction))}: "
-        f"{escape(top)}</small></summary><div>{_explanation(e, MOST_LISTED, row < MOST_VIEWS)}</div></details>"
+        f"</span>Row {row}<small>{escape(brief(e), 200)}</small></summary>"
+        f"<div>{_explanation(e, MOST_LISTED, row < MOST_VIEWS)}</div></details>"
     )

@@ -17,12 +17,13 @@ from veridical.render.reports import (
     Cell,
     Column,
     Sheet,
+    facts_of,
     headline,
     p_words,
     sheets_of,
 )
 from veridical.render.tables import Span, facts, notes
-from veridical.render.words import count, plain
+from veridical.render.words import count, first, plain
 
 MOST_NOTES = 12
 MOST_PAIRS = 60  # differences drawn of one family
@@ -36,31 +37,17 @@ Scale: TypeAlias = tuple[Span, float]  # of a column: its ends, and where the be
 def ledger(report: Report, draw: Draw) -> Markup:
     """What was compared and found, then every family: sentences, curves, table, and what its metrics measure."""
     r, sheets = report, sheets_of(report)
-    more = len(r.notes) - MOST_NOTES
-    lines = [*r.notes[:MOST_NOTES], *([f"And {count(more, 'more note')}."] if more > 0 else [])]
     return tag(
         "div",
         {"class": "vd-report"},
         tag("div", {"class": "vd-say"}, tag("h3", {}, tag("bdi", {}, escape(headline(r), 300)))),
-        _facts(r),
+        facts(facts_of(r)),
         _findings(r),
-        notes(lines),
+        notes(first(r.notes, MOST_NOTES)),
         *(_family(sheet, r) for sheet in sheets),
         _key(sheets),
         examples(r, draw),
     )
-
-
-def _facts(r: Report) -> Markup:
-    known = ("Rows that know", f"{len(r.references):,}", "what was changed, as no method may")
-    entries = (
-        ("Methods", f"{len(r.methods):,}", "in the order they were given"),
-        *((known,) if r.references else ()),
-        ("Null rows", f"{len(r.nulls):,}", "what knowing nothing gets"),
-        ("Instances", f"{r.n_instances:,}", "the same for every method"),
-        ("Model calls", f"{r.n_calls:,}", "inputs the model was asked about"),
-    )
-    return facts(entries)
 
 
 def _findings(r: Report) -> Markup:

@@ -10,19 +10,20 @@ from veridical.render.markup import NONE, Markup, data_uri, escape, join, minus,
 from veridical.render.picks import (
     Matrix,
     chance_words,
+    facts_of,
     first_words,
     matrix_of,
     models_of,
+    notes_of,
     pick_sentence,
     row_name,
-    target_words,
 )
 from veridical.render.pixels import png, shrink
 from veridical.render.tables import bar, facts, legend, notes, row, table
-from veridical.render.words import count, decimals, percent, plain
+from veridical.render.words import decimals, first, percent, plain
 from veridical.summarize.records import Pick
 
-MOST_ROWS, MOST_COLUMNS, MOST_NOTES = 40, 24, 6
+MOST_ROWS, MOST_COLUMNS = 40, 24
 CELL, HEIGHT = 10, 32  # of a cell, in units of the drawing
 THUMB = 72  # pixels of a region, at most, each way
 TOLD = 5  # parts that the text alternative of a row names
@@ -38,21 +39,8 @@ def _pick(name: str, p: Pick) -> Markup:
     head = f"{name}: {sentence}" if name else sentence
     said = tag("div", {"class": "vd-say"}, tag("h3", {}, escape(head[0].upper() + head[1:] + ".", 300)))
     if not len(p.chosen) or not len(m.columns):
-        return join(said, notes(p.notes[:MOST_NOTES]))
-    return join(said, _facts(p, m), _matrix(p, m), _parts(p, m), notes(_lines(p, m)))
-
-
-def _facts(p: Pick, m: Matrix) -> Markup:
-    targets, shown = target_words(p), int((m.first[p.importance > 0] >= 0).sum())
-    entries = [
-        ("Rows", f"{len(p.chosen):,} of {p.n:,}", "in the order of the pick"),
-        ("Covered", percent(float(p.share[-1])), "of the importance of all parts"),
-        ("At random", chance_words(p, len(p.chosen) - 1), "as many rows, mean and standard deviation"),
-        ("Parts", f"{shown:,} of {m.n_parts:,}", "have weight in some row that was picked"),
-    ]
-    return facts(
-        [*entries, *([("Targets", str(len(set(map(str, p.chosen_targets)))), targets)] if targets else [])]
-    )
+        return join(said, notes(first(p.notes)))
+    return join(said, facts(facts_of(p, m)), _matrix(p, m), _parts(p, m), notes(notes_of(p, m)))
 
 
 def _matrix(p: Pick, m: Matrix) -> Markup:
@@ -123,13 +111,3 @@ def _typical(p: Pick, j: int) -> Markup:
     told = {"role": "img", "aria-label": f"a typical region, from row {concept.typical[0]}"}
     image = tag("image", {"width": w, "height": h, "href": data_uri("image/png", content)})
     return tag("svg", {"class": "vd-thumb", **told, "viewBox": f"0 0 {w} {h}"}, image)
-
-
-def _lines(p: Pick, m: Matrix) -> list[str]:
-    left, rest = len(p.chosen) - len(m.weights), m.n_parts - len(m.columns)
-    lines = [f"And {count(left, 'more row')}, not drawn."] if left > 0 else []
-    lines += (
-        [f"And {count(rest, 'part')} with {percent(m.rest)} of the importance, not drawn."] if rest > 0 else []
-    )
-    more = len(p.notes) - MOST_NOTES
-    return [*lines, *p.notes[:MOST_NOTES], *([f"And {count(more, 'more note')}."] if more > 0 else [])]

@@ -12,7 +12,7 @@ from veridical.records import Floats, Ints
 from veridical.render.glyphs import LOWERS, NOTHING, RAISES
 from veridical.render.marks import letters
 from veridical.render.terminal import column, solid, wrap
-from veridical.render.words import cells, count, decimals, percent, plain, shorten
+from veridical.render.words import Fact, cells, count, decimals, first, percent, plain, shorten
 from veridical.summarize.records import Pick
 
 MOST_ROWS, MOST_COLUMNS = 12, 12  # in a terminal
@@ -75,6 +75,27 @@ def target_words(p: Pick) -> str:
     counts = Counter(str(t) for t in p.chosen_targets).most_common()
     shown = ", ".join(f"{plain(name, 30)} ({times:,})" for name, times in counts[:5])
     return f"{shown} and {len(counts) - 5} more" if len(counts) > 5 else shown if len(counts) > 1 else ""
+
+
+def facts_of(p: Pick, m: Matrix) -> list[Fact]:
+    """How much the pick shows."""
+    targets, shown = target_words(p), int((m.first[p.importance > 0] >= 0).sum())
+    several = [("Targets", str(len(set(map(str, p.chosen_targets)))), targets)] if targets else []
+    return [
+        ("Rows", f"{len(p.chosen):,} of {p.n:,}", "in the order of the pick"),
+        ("Covered", percent(float(p.share[-1])), "of the importance of all parts"),
+        ("At random", chance_words(p, len(p.chosen) - 1), "as many rows, mean and standard deviation"),
+        ("Parts", f"{shown:,} of {m.n_parts:,}", "have weight in some row that was picked"),
+        *several,
+    ]
+
+
+def notes_of(p: Pick, m: Matrix) -> list[str]:
+    """What is not drawn, and what a reader should know besides."""
+    left, rest = len(p.chosen) - len(m.weights), m.n_parts - len(m.columns)
+    lines = [f"And {count(left, 'more row')}, not drawn."] if left > 0 else []
+    hidden = f"And {count(rest, 'part')} with {percent(m.rest)} of the importance, not drawn."
+    return [*lines, *([hidden] if rest > 0 else []), *first(p.notes)]
 
 
 def row_name(p: Pick, step: int) -> str:

@@ -9,7 +9,7 @@ from itertools import chain
 
 from veridical.evaluate.records import Metric, Report, Score
 from veridical.render.terminal import column, wrap
-from veridical.render.words import cells, count, plain, shorten
+from veridical.render.words import Fact, cells, count, plain, shorten
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ARROWS = {"higher": "↑", "lower": "↓"}
@@ -86,6 +86,18 @@ def headline(r: Report) -> str:
     beside = [f"{count(len(r.references), 'row')} that know the causes"] if r.references else []
     beside.append(count(len(r.nulls), "null row"))
     return f"{title}, by {count(len(r.metrics), 'metric')}, beside {' and '.join(beside)}"
+
+
+def facts_of(r: Report) -> tuple[Fact, ...]:
+    """How much was compared."""
+    known = ("Rows that know", f"{len(r.references):,}", "what was changed, as no method may")
+    return (
+        ("Methods", f"{len(r.methods):,}", "in the order they were given"),
+        *((known,) if r.references else ()),
+        ("Null rows", f"{len(r.nulls):,}", "what knowing nothing gets"),
+        ("Instances", f"{r.n_instances:,}", "the same for every method"),
+        ("Model calls", f"{r.n_calls:,}", "inputs the model was asked about"),
+    )
 
 
 def note_of(score: Score, n_instances: int) -> str:

@@ -16,10 +16,10 @@ COLORS = ("--vd-up", "--vd-down")
 EFFECT = ("right: raises the output", "left: lowers it")
 
 
-def judgment(verdict: Verdict) -> Markup:
-    """The verdict in a box, with a mark and a word beside its color."""
-    kind, mark, words = ("yes", "✓", "Believe it") if verdict.passed else ("no", "✗", "Read with care")
-    said = tag("p", {}, tag("strong", {}, escape(words)), escape(verdict.sentence, 800))
+def judgment(verdict: Verdict, words: str = "") -> Markup:
+    """The verdict in a box, with a mark and words beside its color."""
+    kind, mark, known = ("yes", "✓", "Believe it") if verdict.passed else ("no", "✗", "Read with care")
+    said = tag("p", {}, tag("strong", {}, escape(words or known)), escape(verdict.sentence, 800))
     badge = tag("span", {"class": "vd-mark", "aria-hidden": "true"}, escape(mark))
     return tag("div", {"class": f"vd-verdict vd-{kind}"}, badge, said)
 

@@ -8,15 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from veridical.attribute.purposes import question_of
+from veridical.errors import JOINERS, harmless
 from veridical.records import Explanation, Explanations, Floats, Part
 
-JOINERS = frozenset("\u200c\u200d")  # invisible, but Persian and emoji cannot do without
+Fact: TypeAlias = tuple[str, str, str]  # a name, its value, what it means
+MOST_NOTES = 6
 
 
 class Weighed(Protocol):
@@ -45,6 +47,16 @@ class Digest:
     fidelity: float  # median
     passed: float  # share of the verdicts
     top: tuple[tuple[str, float, int], ...]  # part, mean |weight| over all items, items it counts in
+
+    def facts(self) -> tuple[Fact, ...]:
+        """What many explanations have in common."""
+        targets = ", ".join(f"{plain(t, 20)} ({n:,})" for t, n in self.targets[:3])
+        return (
+            ("Explanations", f"{self.n_items:,}", "one a row"),
+            ("Targets", f"{len(self.targets):,}", targets),
+            ("Fidelity", number(self.fidelity), "median held-out R²"),
+            ("Verdicts", percent(self.passed), "of the explanations can be believed"),
+        )
 
 
 def plain(text: object, limit: int = 200) -> str:
@@ -160,6 +172,45 @@ def evidence(explanation: Explanation) -> list[str]:
     return [line for line in words if line]
 
 
+def facts_of(e: Explanation) -> tuple[Fact, ...]:
+    """The numbers that an explanation rests on."""
+    agreement = percent(e.fidelity) if e.fidelity > 0 else "none" if e.fidelity <= 0 else "unknown"
+    explained = "of what the model does here is explained (held-out R²)"
+    meaning = explained if e.fidelity > 0 else fidelity_words(e.fidelity)
+    return (
+        ("Fidelity", agreement, meaning),
+        (f"Top {e.top_k} are right", percent(e.top_probability), "probability, within the tolerance"),
+        ("Effective sample", f"{e.effective_size:,.0f}", "samples, once weighted by proximity"),
+        ("Model calls", f"{e.n_calls:,}", "rows the model was asked about"),
+    )
+
+
+def notes_of(e: Explanation, n_drawn: int) -> list[str]:
+    """What a reader should know besides, where so many parts are drawn."""
+    left = sum(1 for w in e.weights if w != 0) - n_drawn
+    lines = [f"And {left:,} smaller parts, not drawn."] if left > 0 else []
+    lines += [f"Order not settled: {listing(group, ' ~ ')}" for group in e.unsettled[:5]]
+    unmeasured = unmeasured_words(e) if n_drawn else ""
+    return [*lines, *([sentence(unmeasured)] if unmeasured else []), *first(e.notes)]
+
+
+def first(notes: Sequence[str], most: int = MOST_NOTES) -> list[str]:
+    """The first notes, and how many more there are."""
+    more = len(notes) - most
+    return [*notes[:most], *([f"And {count(more, 'more note')}."] if more > 0 else [])]
+
+
+def sentence(text: str) -> str:
+    """With a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
+def brief(e: Explanation) -> str:
+    """An explanation in half a line."""
+    top = ", ".join(plain(name, 30) for name, _ in e.top(3)) or "no part has any weight"
+    return f"target {plain(e.target, 40)}, model {number(e.prediction).replace('-', '−')}: {top}"
+
+
 def digest(explanations: Explanations) -> Digest:
     """The numbers that a list of explanations is introduced with."""
     items = explanations.items
@@ -209,10 +260,3 @@ def fit(text: str, limit: int) -> str:
 def shorten(text: str, limit: int) -> str:
     """The text, or what fits into ``limit`` columns of a terminal, and an ellipsis."""
     return text if fit(text, limit) == text else fit(text, limit - 1) + "…"
-
-
-def harmless(c: str) -> str:
-    """A character that can neither steer nor hide: a space or a replacement for those that can."""
-    if c in "\t\n\r\v\f\x85\u2028\u2029":
-        return " "
-    return "\ufffd" if unicodedata.category(c) in {"Cc", "Cf", "Cs"} and c not in JOINERS else c

@@ -1,0 +1,152 @@
+"""A model and its data, as the functions of the border take them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from veridical.attribute.many import Track
+from veridical.cli.names import words
+from veridical.errors import InputError
+from veridical.read.data import data_of
+from veridical.read.fit import fitted
+from veridical.read.models import model_of
+from veridical.read.parts import OWN_BACKGROUND, representer_of
+from veridical.read.records import TABLE, Data, Loaded, Loading, Reading, near
+from veridical.records import Predict, Representer
+from veridical.render.progress import Bar, Progress
+from veridical_command import asked
+
+FEW = 20  # instances, where each costs much and nobody said how many
+
+
+@dataclass(frozen=True)
+class Given:
+    """A model, its data, and what is asked of them."""
+
+    model: Loaded
+    represent: Representer
+    data: Data
+    background: Data | None  # what the model was trained on, say
+    target: Any
+    classes: Sequence[Any] | None
+
+    @property
+    def predict(self) -> Predict:
+        """What the model answers."""
+        return self.model.predict
+
+    @property
+    def X(self) -> Any:  # noqa: N802 - as everywhere
+        """The instances."""
+        return self.data.instances
+
+    @property
+    def training(self) -> tuple[Any, Any] | None:
+        """Instances and right answers to train on, if they are known."""
+        known = self.background
+        return None if known is None or known.labels is None else (known.instances, known.labels)
+
+
+def given_by(about: asked.About, model: str, places: Sequence[str]) -> Given:
+    """What a command is about, read and matched; what was assumed is said on stderr."""
+    loaded = model_of(model, Loading(about.trust, about.output, about.pixels or "0..1"))
+    whole = fitted(data_of(places, reading_of(about)), loaded, about.parts)
+    behind = None if about.background is None else beside(about, about.background, loaded)
+    represent = representer_of(whole, about.parts, behind)
+    own = [OWN_BACKGROUND] if behind is None and whole.kind == TABLE else []
+    tell(about, [*loaded.notes, *whole.notes, *own])
+    data = whole if about.rows is None else whole.some(rows_of(about.rows, whole))
+    return Given(loaded, represent, data, behind, target_of(about, loaded), classes_of(about, loaded))
+
+
+def beside(about: asked.About, place: str, loaded: Loaded) -> Data:
+    """Other data for the same model, which need not have right answers and names."""
+    reading = reading_of(about)
+    plain = replace(reading, label=None, index=None)
+    found = data_of([place], plain)
+    if found.kind == TABLE:
+        own = set(found.instances.columns)
+        label = reading.label if reading.label in own else None
+        index = reading.index if reading.index in own else None
+        found = data_of([place], replace(plain, label=label, index=index))
+    return fitted(found, loaded, about.parts)
+
+
+def few(given: Given, about: asked.About) -> Given:
+    """The first instances, unless some were asked for."""
+    n = len(given.data)
+    if about.rows is not None or n <= FEW:
+        return given
+    tell(about, [f"the first {FEW} of {n} instances; --rows : takes all, --rows 0:50 others"])
+    return replace(given, data=given.data.some(range(FEW)))
+
+
+def reading_of(about: asked.About) -> Reading:
+    """How the data are to be read."""
+    return Reading(
+        label=about.label,
+        index=about.id,
+        columns=None if about.columns is None else tuple(words(about.columns) or ()),
+        text=about.text,
+        dates=tuple(words(about.dates) or ()),
+        lines=about.lines,
+        encoding=about.encoding,
+        separator=about.separator,
+    )
+
+
+def rows_of(text: str, data: Data) -> list[int]:
+    """The numbers of the rows that 0:50, :20 or 3,7,8 name; names of rows do, too."""
+    if re.fullmatch(r"(-?\d+)?:(-?\d+)?(:[1-9]\d*)?", text):
+        ends = [int(end) if end else None for end in text.split(":")]
+        found = list(range(*slice(*ends).indices(len(data))))
+        if not found:
+            raise InputError(f"--rows {text} is no row at all: the data have {len(data)}, numbered from 0")
+        return found
+    return [row_of(name, data) for name in words(text) or ()]
+
+
+def row_of(name: str, data: Data) -> int:
+    """The number of the row of this name, or of this number."""
+    if name in data.names or not re.fullmatch(r"-?\d+", name):
+        return data.row_called(name)
+    number = int(name)
+    if not -len(data) <= number < len(data):
+        raise InputError(f"there is no row {number}: the data have {len(data)}, numbered from 0")
+    return number % len(data)
+
+
+def target_of(about: asked.About, loaded: Loaded) -> Any:
+    """What is explained: the name of an output, or else its number."""
+    if about.target is None:
+        return None
+    known = words(about.classes) or [str(name) for name in loaded.classes or ()]
+    if about.target in known or not known:
+        return int(about.target) if about.target.isdecimal() and not known else about.target
+    if about.target.isdecimal():
+        return int(about.target)
+    raise InputError(f"no class is called {about.target!r}{near(about.target, known)}")
+
+
+def classes_of(about: asked.About, loaded: Loaded) -> Sequence[Any] | None:
+    """Names of the outputs, where the model does not say them itself."""
+    own = getattr(getattr(loaded.predict, "__self__", None), "classes_", None)
+    return words(about.classes) or (loaded.classes if own is None else None)
+
+
+def track_of(shown: asked.Shown, unit: str) -> Track | None:
+    """A bar where a person watches, and nothing where it is to be quiet."""
+    if shown.quiet:
+        return Progress(unit, lambda: None)
+    return Progress(unit, Bar) if sys.stderr.isatty() else None
+
+
+def tell(shown: Any, notes: Sequence[str]) -> None:
+    """What a reader should know, beside what was found."""
+    if not shown.quiet:
+        for note in dict.fromkeys(notes):
+            print(f"note: {note}", file=sys.stderr)

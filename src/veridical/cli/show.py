@@ -1,0 +1,61 @@
+"""What commands show and write."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from veridical.errors import require
+from veridical.records import VERSION
+from veridical.serialize import load, save, write_json, writer_of
+from veridical_command import asked
+
+
+def check_outs(given: asked.Shown, kind: type) -> None:
+    """Refuse files that cannot be written, before minutes of work, not after."""
+    for path in given.out or ():
+        writer_of(kind, path)
+
+
+def put(record: Any, given: asked.Shown) -> None:
+    """Write a record where it is wanted, and print it."""
+    for path in given.out or ():
+        save(record, path)
+    if given.json:
+        sys.stdout.flush()
+        write_json(record, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    elif not given.quiet:
+        rich = require("rich.console", extra="cli")
+        rich.Console(file=sys.stdout, markup=False, highlight=False, emoji=False).print(record, soft_wrap=True)
+    if not given.quiet:
+        for path in given.out or ():
+            print(f"written: {path}", file=sys.stderr)
+
+
+def show(given: asked.Show) -> int:
+    """Show or convert what was saved."""
+    record = load(given.file)
+    check_outs(given, type(record))
+    put(record, given)
+    return 0
+
+
+def demo(given: asked.Demo) -> int:
+    """Explain real predictions, or write files to try the commands on."""
+    if given.files is not None:
+        from veridical.cli.samples import write_samples
+
+        for path in write_samples(given.files):
+            print(f"written: {path}", file=sys.stderr)
+        return 0
+    from veridical import demo
+
+    demo.demo(given.page)
+    return 0
+
+
+def version(given: asked.Version) -> int:
+    """Print the version."""
+    print(f"veridical {VERSION}")
+    return 0

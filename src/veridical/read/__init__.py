@@ -1,0 +1,1 @@
+"""Models and data out of files, as commands ask for them."""

@@ -1,0 +1,195 @@
+"""Tables: CSV, Parquet and JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from veridical.errors import InputError, require
+from veridical.read.files import text_of
+from veridical.read.records import TABLE, Data, Reading, near
+
+SEPARATORS = (",", ";", "\t", "|")
+LOOKED_AT = 50  # lines by which a separator is told
+DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
+COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+
+
+def table_of(path: Path | str, reading: Reading) -> Data:
+    """The rows of one file."""
+    suffix, notes = Path(path).suffix.lower(), list[str]()
+    if suffix == ".parquet":
+        frame = _parquet(Path(path))
+    else:
+        text = text_of(path, reading.encoding)
+        if suffix in (".jsonl", ".ndjson", ".json") or (not suffix and text.lstrip()[:1] in ("{", "[")):
+            frame = _json(path, text)
+        else:
+            frame, notes = _csv(path, text, reading)
+    if not len(frame.columns) or not len(frame):
+        raise InputError(f"{path} has {'no rows' if len(frame.columns) else 'no columns'}")
+    return _told_apart(path, frame, notes, reading)
+
+
+def _told_apart(path: Path | str, frame: pd.DataFrame, notes: list[str], reading: Reading) -> Data:
+    """A table with its labels, its names of rows and its dates where they belong."""
+    frame.columns = [str(c) for c in frame.columns]
+    known = list(frame.columns)
+    asked = [reading.label, reading.index, reading.text, *(reading.columns or ()), *reading.dates]
+    for name in filter(None, asked):
+        if name not in known:
+            raise InputError(f"{path} has no column {name!r}{near(name, known)}")
+    index = frame.index if reading.index is None else frame.pop(reading.index)
+    labels = None if reading.label is None else frame.pop(reading.label)
+    if labels is not None and labels.isna().any():
+        raise InputError(f"{path}: the label {reading.label!r} is missing in {int(labels.isna().sum())} rows")
+    if reading.columns is not None:
+        frame = frame[[c for c in reading.columns if c in frame.columns]]
+    if not len(frame.columns):
+        raise InputError(f"{path} has no column left to explain by: all are labels or names of rows")
+    _check_flat(path, frame)
+    frame = frame.assign(**{c: _dates(path, frame[c]) for c in reading.dates if c in frame.columns})
+    like = [c for c in frame.columns if _looks_like_dates(frame[c])]
+    if like:
+        notes.append(f"read as text, though it looks like dates: {', '.join(like)} (--dates reads them as such)")
+    return Data(
+        frame.reset_index(drop=True),
+        tuple(map(str, index)),
+        TABLE,
+        None if labels is None else labels.to_numpy(),
+        tuple(frame.columns),
+        reading.text,
+        notes=tuple(notes),
+    )
+
+
+def _csv(path: Path | str, text: str, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
+    if not text.strip():
+        raise InputError(f"{path} is empty")
+    if "\0" in text:
+        raise InputError(f"{path} has zero bytes in it, as no table has: it may be damaged, or of another kind")
+    separator = reading.separator or ("\t" if str(path).endswith(".tsv") else separator_of(text))
+    head = next(csv.reader(io.StringIO(text), delimiter=separator), [])
+    named = not _all_numbers(head) or head == [str(j) for j in range(len(head))]
+    twice = sorted({name for name in head if head.count(name) > 1})
+    if named and twice:
+        raise InputError(f"{path} names a column twice: {', '.join(map(repr, twice))}")
+    notes = [] if named else [f"{path} has numbers in its first line, so that columns are called 0, 1, 2, …"]
+    frame = _parsed(path, text, separator, ".", named)
+    if separator == ";" and any(_all_match(frame[c], COMMA) for c in frame.columns):
+        frame = _parsed(path, text, separator, ",", named)
+        notes.append("numbers with a comma, such as 1,5, were read as 1.5")
+    if named and head[0].strip() == "":  # what to_csv of pandas writes for the names of rows
+        frame = frame.set_index(frame.columns[0])
+    return frame, notes
+
+
+def _parsed(path: Path | str, text: str, separator: str, decimal: str, named: bool) -> pd.DataFrame:
+    header: Any = 0 if named else None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+            return pd.read_csv(
+                io.StringIO(text), sep=separator, decimal=decimal, header=header, index_col=False, low_memory=False
+            )
+    except (ValueError, pd.errors.ParserWarning, csv.Error) as cause:
+        raise InputError(
+            f"{path} is no table that {separator!r} separates: {str(cause).strip()}; --separator says another"
+        ) from cause
+
+
+def separator_of(text: str) -> str:
+    """What separates the columns: what cuts the first lines into the most, as many in each."""
+    lines = "\n".join(text.split("\n", LOOKED_AT)[:LOOKED_AT])
+    widths = {}
+    for separator in SEPARATORS:
+        try:
+            rows = [len(row) for row in csv.reader(io.StringIO(lines), delimiter=separator) if row]
+        except csv.Error:
+            continue
+        whole = rows[:-1] if len(rows) == LOOKED_AT else rows  # a quoted text may go on below
+        widths[separator] = max(whole) if whole and min(whole) == max(whole) else 1
+    best = max(widths, key=lambda separator: widths[separator], default=",")
+    return best if widths.get(best, 1) > 1 else ","
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    require("pyarrow.parquet", extra="parquet")
+    try:
+        return pd.read_parquet(path, engine="pyarrow")
+    except (OSError, ValueError) as cause:
+        raise InputError(f"{path} cannot be read as Parquet: {cause}") from cause
+
+
+def _json(path: Path | str, text: str) -> pd.DataFrame:
+    """Records of columns: one a line, or one list of them."""
+    if text.lstrip().startswith("["):
+        records = _decoded(path, text, 1)
+    else:
+        records = [_decoded(path, line, i) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise InputError(f'{path} must have a record of columns a line, such as {{"age": 31, "city": "Linz"}}')
+    return pd.DataFrame.from_records(records)
+
+
+def _decoded(path: Path | str, text: str, line: int) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as cause:
+        raise InputError(f"{path}, line {line}: this is no JSON: {cause}") from cause
+
+
+def _check_flat(path: Path | str, frame: pd.DataFrame) -> None:
+    """Refuse values that are made of values."""
+    for name in frame.columns:
+        if frame[name].dtype == object:
+            nested = [v for v in frame[name] if hasattr(v, "__len__") and not isinstance(v, str)]
+            if nested:
+                raise InputError(
+                    f"{path}: the column {name!r} holds {type(nested[0]).__name__} values; wanted one number or "
+                    "text a row: take such columns out, or name those to keep by --columns"
+                )
+
+
+def _is_text(column: pd.Series[Any]) -> bool:
+    return pd.api.types.is_string_dtype(column) and not isinstance(column.dtype, pd.CategoricalDtype)
+
+
+def text_columns(frame: pd.DataFrame) -> list[str]:
+    """The columns that hold texts of several words."""
+    some = {name: frame[name].dropna() for name in frame.columns if _is_text(frame[name])}
+    return [name for name, texts in some.items() if len(texts) and texts.str.contains(r"\S\s+\S").mean() > 0.5]
+
+
+def _dates(path: Path | str, column: pd.Series[Any]) -> pd.Series[Any]:
+    try:
+        return pd.to_datetime(column)
+    except (ValueError, TypeError) as cause:
+        raise InputError(f"{path}: the column {column.name!r} does not hold dates: {cause}") from cause
+
+
+def _looks_like_dates(column: pd.Series[Any]) -> bool:
+    return _all_match(column, DATE)
+
+
+def _all_match(column: pd.Series[Any], pattern: re.Pattern[str]) -> bool:
+    """Whether all values that are there look like this."""
+    if not _is_text(column):
+        return False
+    values = column.dropna()
+    return bool(len(values)) and all(isinstance(v, str) and pattern.fullmatch(v.strip()) for v in values)
+
+
+def _all_numbers(cells: list[str]) -> bool:
+    try:
+        return bool([float(cell) for cell in cells])
+    except ValueError:
+        return False

@@ -1,0 +1,27 @@
+"""The command ``veridical``: what can be typed, apart from what it does, so that help comes at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+BROKEN = 2  # the exit code of a command that could not run
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code says how it went."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a console that lacks a character still shows the others
+    try:
+        from veridical_command.app import app
+    except ModuleNotFoundError as cause:
+        if (cause.name or "").partition(".")[0] not in ("typer", "rich", "click"):
+            raise
+        print(f"veridical: commands need {cause.name}: pip install 'veridical[cli]'", file=sys.stderr)
+        return BROKEN
+    try:
+        app(arguments, prog_name="veridical")
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else BROKEN
+    return 0

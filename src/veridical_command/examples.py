@@ -1,0 +1,47 @@
+"""What can be typed as it stands where ``veridical demo --files`` wrote files; help, docs and tests share it."""
+
+from __future__ import annotations
+
+LEAD = "Explain any model's predictions, and say how far each explanation can be believed."
+ENDING = (
+    "To try the examples: veridical demo --files samples && cd samples",
+    "Exit codes: 0 it ran, 1 a check or verdict failed (audit, or with --fail), 2 it could not run.",
+)
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "demo": ("veridical demo report.html", "veridical demo --files samples"),
+    "explain": (
+        "veridical explain model.onnx data.csv --row 3 --out why.html",
+        "veridical explain model.py:forest data.csv --rows 0:20 --background train.csv --out many.parquet",
+        "veridical explain model.py:topic texts.jsonl --label topic --row 0 --json",
+        "veridical explain model.py:ripe apples --row apple-0.png --parts grid:6x6 --out apple.html",
+        "veridical explain model.joblib data.csv --row 3 --target Barolo --method kernel_shap --trust",
+    ),
+    "pick": (
+        "veridical pick many.parquet --budget 3",
+        "veridical pick model.py:forest data.csv --target Barolo --budget 3 --k 5 --out pick.html",
+    ),
+    "group": ("veridical group model.py:forest data.csv --target Barolo --k 3 --out groups.html",),
+    "evaluate": (
+        "veridical evaluate model.py:forest data.csv --methods lime,occlusion --metrics correlation,deletion",
+    ),
+    "debug": ("veridical debug model.py:forest data.csv --label grape --check randomize --fail",),
+    "audit": (
+        "veridical audit audits:subject --checks randomize,sampling --out audit.html --out audit.xml",
+        "veridical audit model.py:forest data.csv --label grape --background train.csv --checks randomize",
+    ),
+    "veracity": ("veridical veracity model.py:forest data.csv --label grape --methods lime --rows :10",),
+    "compare": (
+        "veridical compare model.py:forest model.py:linear data.csv --row 3 --out models.html",
+        "veridical explain model.py:forest data.csv --row 3 --out before.json",
+        "veridical explain model.py:forest data.csv --row 4 --rng 1 --out after.json",
+        "veridical compare before.json after.json --names before,after",
+    ),
+    "show": ("veridical show many.parquet", "veridical show before.json --out before.svg --quiet"),
+    "version": ("veridical version",),
+}
+
+
+def examples_of(name: str) -> str:
+    """The examples of a command, as help shows them."""
+    title = "Example:" if len(EXAMPLES[name]) == 1 else "Examples:"
+    return title + "\n\n\b\n" + "\n".join(f"  {line}" for line in EXAMPLES[name])
