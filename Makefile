@@ -1,20 +1,25 @@
 # Two commands do everything on a fresh machine with CPython >= 3.10 and pip:
 #   make demo   explain real predictions, print them, write a report
 #   make test   run everything that has to hold
-# And one for the curious, which installs torch and pretrained models (about 1.1 GB):
+# And two for the curious; the second installs torch and pretrained models (about 1.1 GB):
+#   make docs       build the documentation, site/index.html
 #   make examples   explain what they say about texts, photographs, music, voices, heartbeats, records and patients
 PYTHON ?= python3
 BIN := .venv/bin
 
 EXAMPLES := text_pipeline sentence_encoder photo music voice series record groups evaluate audit
 
-.PHONY: demo test examples benchmarks clean
+.PHONY: demo test docs examples benchmarks clean
 
 demo: .venv/ready
 	$(BIN)/python -m veridical
 
 test: .venv/ready-examples
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
+
+docs: .venv/ready-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "Open site/index.html"
 
 examples: .venv/ready-examples
 	@mkdir -p pages
@@ -39,4 +44,4 @@ benchmarks:
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench report.html pages
+	rm -rf .venv .venv-bench report.html pages site

@@ -1,4 +1,4 @@
-"""Put the tables of results/*.json into README.md here, and their targets into the project's README.md."""
+"""Put the tables of results/*.json into README.md here, and their targets into docs/results.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from tables import FOLDER, table
 
 README = Path(__file__).parent / "README.md"
-FRONT = Path(__file__).parents[1] / "README.md"
+RESULTS = Path(__file__).parents[1] / "docs" / "results.md"
 ORDER = (
     "calls",
     "coverage",
@@ -86,7 +86,7 @@ def main() -> None:
     records = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
     for name, record in records.items():
         put(README, name, section(record))
-    put(FRONT, "measured", front(records))
+    put(RESULTS, "measured", front(records))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Put tables of results/*.json into README.md here, between its marks, and figures beside the JSON files.
 
-What was wanted and found (tables that begin with "target") goes to the front page of the project, too.
+What was wanted and found (tables that begin with "target") goes to docs/results.md, too.
 
 An experiment is a line of SECTIONS and a module ``sections/NAME.py`` with ``tables(cells) -> str``, all that
 stands below the command, and ``figures(cells, folder)``, which draws NAME.svg or NAME-more.svg of the cells that
@@ -22,7 +22,7 @@ from cells import FOLDER
 from sections.markdown import table
 
 README = Path(__file__).parent / "README.md"
-FRONT = Path(__file__).parents[1] / "README.md"  # has the targets of all of OUTLINED
+RESULTS = Path(__file__).parents[1] / "docs" / "results.md"  # has the targets of all of OUTLINED
 
 SECTIONS = {  # experiments by name, with the module that shows each
     "gime_tables": "sections.gime_tables",
@@ -48,7 +48,7 @@ SECTIONS = {  # experiments by name, with the module that shows each
 }
 
 HEADS = ("target", "wanted", "found", "met")
-OUTLINED = {  # experiments of the LIME paper and on broken models, as the front page calls them
+OUTLINED = {  # experiments of the LIME paper and on broken models, as that page calls them
     "faithfulness": "words used",
     "trust": "trust",
     "model_choice": "model choice",
@@ -132,7 +132,7 @@ def main(settings: argparse.Namespace) -> None:
             draw(name, record, FOLDER)
         text = put(text, name, section(record) + links(name, list(records), FOLDER))
     README.write_text(text, encoding="utf-8")
-    FRONT.write_text(put(FRONT.read_text(encoding="utf-8"), "outline", outline(text)), encoding="utf-8")
+    RESULTS.write_text(put(RESULTS.read_text(encoding="utf-8"), "outline", outline(text)), encoding="utf-8")
 
 
 if __name__ == "__main__":

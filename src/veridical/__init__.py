@@ -34,7 +34,9 @@ from veridical.debug.concepts import Concept, tcav
 from veridical.debug.plant import Background, Column, Patch, Tone, Word
 from veridical.debug.records import Subject
 from veridical.debug.spurious import Spurious
+from veridical.differences import compare
 from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
+from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score, Trial
 from veridical.known import causes
 from veridical.masks import Gaussian
@@ -83,6 +85,7 @@ __all__ = [
     "Curve",
     "Deciles",
     "DeconvNet",
+    "Difference",
     "DrawnShape",
     "Edges",
     "EditedColumns",
@@ -184,6 +187,7 @@ __all__ = [
     "audit",
     "believe",
     "causes",
+    "compare",
     "debug",
     "evaluate",
     "explain",

@@ -1,25 +1,68 @@
-"""Data out of files: tables, texts, pictures, sounds, series."""
+"""Data out of files: tables, texts, pictures, sounds, arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+import numpy as np
 
 from veridical.errors import InputError
-from veridical.read.files import STDIN, files_of
-from veridical.read.records import Data, Reading
+from veridical.read.arrays import array_of
+from veridical.read.files import STDIN, Found, files_of
+from veridical.read.media import lines_of, pictures_of, sounds_of, texts_of
+from veridical.read.records import TABLES, Data, Reading
 from veridical.read.tables import table_of
+
+FOLDER = "folder"  # the label of files: the name of the folder that they are in
 
 
 def data_of(places: Sequence[str], reading: Reading | None = None) -> Data:
     """The instances that files, folders, patterns or "-" (the standard input) hold."""
     reading = Reading() if reading is None else reading
     if not places:
-        raise InputError(
-            "wanted data: a file, a folder, a pattern such as 'photos/*.png', or - to read from a pipe"
-        )
+        raise InputError("wanted data: a file, a folder, a pattern such as 'photos/*.png', or - to read a pipe")
     if list(places) == [STDIN]:
-        return table_of(STDIN, reading)
+        return lines_of(reading) if reading.lines else table_of(STDIN, reading)
     found = files_of(places)
-    if found.family == "tables" and len(found.paths) == 1:
-        return table_of(found.paths[0], reading)
-    raise InputError("not yet")
+    if found.family == "tables":
+        return _tables(found, reading)
+    if found.family == "arrays":
+        if len(found.paths) > 1:
+            raise InputError(f"wanted one file of arrays, not {len(found.paths)}: {found.names[0]} and others")
+        return array_of(found.paths[0], reading)
+    labels = _labels(found, reading)  # before much is read
+    data = _media(found, reading)
+    if labels is not None and len(labels) != len(data):
+        raise InputError("files whose lines are texts have no folder a text: leave --label out")
+    return replace(data, labels=labels)
+
+
+def _media(found: Found, reading: Reading) -> Data:
+    if found.family == "texts":
+        return texts_of(found, reading)
+    return pictures_of(found) if found.family == "pictures" else sounds_of(found)
+
+
+def _tables(found: Found, reading: Reading) -> Data:
+    """One table, or one a file."""
+    every = [table_of(path, reading) for path in found.paths]
+    if len(every) == 1:
+        return every[0]
+    notes = tuple(dict.fromkeys(note for each in every for note in each.notes))
+    return Data(every, found.names, TABLES, text=reading.text, notes=notes)
+
+
+def _labels(found: Found, reading: Reading) -> np.ndarray | None:
+    if reading.label is None:
+        return None
+    if reading.label != FOLDER:
+        raise InputError(
+            f"the label {reading.label!r} would be a column of a table, and these are files of their own: "
+            f"--label {FOLDER} takes the folder that each is in"
+        )
+    folders = [PurePosixPath(path.resolve().as_posix()).parent.name for path in found.paths]
+    if len(set(folders)) < 2:
+        raise InputError(f"all files are in one folder, {folders[0]!r}, which tells no right answers apart")
+    return np.array(folders)

@@ -20,7 +20,8 @@ PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 SOUNDS = (".wav", ".flac", ".ogg", ".oga", ".mp3", ".aif", ".aiff", ".au", ".opus")
 ARRAYS = (".npy", ".npz")
 FAMILIES = {"tables": TABLES, "texts": TEXTS, "pictures": PICTURES, "sounds": SOUNDS, "arrays": ARRAYS}
-BEGINNINGS = {  # of files that are not plain text: how they begin, what that is, and the suffixes that go with it
+# How files begin that are not plain text, what they are, and their suffixes, of which the first is the usual one.
+BEGINNINGS = {
     b"PAR1": ("a Parquet file", (".parquet",)),
     b"\x89PNG": ("a PNG picture", (".png",)),
     b"\xff\xd8\xff": ("a JPEG picture", (".jpg", ".jpeg")),
@@ -29,7 +30,7 @@ BEGINNINGS = {  # of files that are not plain text: how they begin, what that is
     b"fLaC": ("a FLAC recording", (".flac",)),
     b"OggS": ("an Ogg recording", (".ogg", ".oga", ".opus")),
     b"\x1f\x8b": ("compressed by gzip", ()),
-    b"PK\x03\x04": ("a zip file, such as a workbook of Excel", (".npz",)),
+    b"PK\x03\x04": ("a zip file, such as a workbook of Excel", ("", ".npz")),
     b"\xd0\xcf\x11\xe0": ("an old workbook of Excel", ()),
     b"%PDF": ("a PDF document", ()),
     b"SQLite": ("an SQLite database", ()),
@@ -50,7 +51,7 @@ class Found:
 
 def files_of(places: Sequence[str]) -> Found:
     """The files that paths, folders and patterns name, if they are of one family."""
-    pairs = [pair for place in places for pair in _meant(place)]
+    pairs = [pair for place in places for pair in files_meant(place)]
     families: dict[str, list[Path]] = {}
     for path, _ in pairs:
         families.setdefault(family_of(path), []).append(path)
@@ -73,7 +74,7 @@ def family_of(path: Path) -> str:
         what = f"{path} is {told[0]}" if told else f"nothing is known of {suffix or 'no suffix'}: {path}"
         raise InputError(f"{what}; data are read from {known}")
     if told and suffix not in told[1]:
-        right = f": call it {path.stem}{told[1][0]}" if told[1] else ": save it as CSV, say"
+        right = f": call it {path.stem}{told[1][0]}" if any(told[1][:1]) else ": save it as CSV, say"
         raise InputError(f"{path} is {told[0]} by its content, not what its name says{right}")
     return family
 
@@ -134,7 +135,7 @@ def check_unfolded(path: Path) -> None:
         )
 
 
-def _meant(place: str) -> list[tuple[Path, str]]:
+def files_meant(place: str) -> list[tuple[Path, str]]:
     """The files of a path, a folder or a pattern, each with a name that tells it from the others."""
     path = Path(place)
     if path.is_file():

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from veridical.errors import InputError
-from veridical.read.parts import kind_of_parts
-from veridical.read.records import SERIES, TABLE, TEXT, Data, Loaded, near
+from veridical.read.layouts import COLORS, Shape, is_picture
+from veridical.read.media import resized, together
+from veridical.read.parts import PARTS, kind_of_parts
+from veridical.read.records import ARRAY, PICTURE, SERIES, SOUND, TABLE, TABLES, TEXT, Data, Loaded, near
 from veridical.read.tables import text_columns
+from veridical.records import Floats
+from veridical.represent.schema import some
+
+LONG = 16  # more steps than a recording or series has channels
+CHOOSE = "--label names the right answers, --columns those to keep, in order"
 
 
 def fitted(data: Data, model: Loaded, parts: str | None = None) -> Data:
@@ -20,30 +28,44 @@ def fitted(data: Data, model: Loaded, parts: str | None = None) -> Data:
     ``parts`` says what is asked for, where files do not: the windows of a table's rows, which are series, or the
     words of its column of texts.
     """
-    asked = kind_of_parts(parts)
-    if data.kind == TABLE:
-        return _from_table(data, model, asked)
-    raise InputError(f"the model takes a {model.kind}, and this is a {data.kind}")
+    kind = kind_of_parts(parts) or model.kind or _usual(data, model)
+    if data.kind == TABLES and kind != SERIES:
+        data = _one_below_the_other(data)
+    if model.kind not in (None, kind) and not (kind == SERIES and model.arrays):
+        raise InputError(f"the model takes a {model.kind}, whose parts are {' or '.join(PARTS[model.kind])}")
+    way = WAYS.get((data.kind, kind))
+    if way is None:
+        raise InputError(
+            f"a {kind} was wanted by the {'parts' if parts else 'model'}; these data are {data.kind}s"
+        )
+    return way(data, model)
 
 
-def _from_table(data: Data, model: Loaded, asked: str | None) -> Data:
-    kind = asked or model.kind or (TEXT if _is_texts(data, model) else TABLE)
-    if kind == TABLE:
-        return _table(data, model)
-    if kind == TEXT:
-        return _texts(data)
-    if kind == SERIES:
-        return _series(data)
-    raise InputError(f"a table has no {kind}s in it: give {kind} files")
+def _usual(data: Data, model: Loaded) -> str:
+    """What data are for, where neither the model nor the parts say it."""
+    stepwise = model.shape is not None and len(model.shape) == 2
+    if data.kind in (TABLE, TABLES):
+        texts = data.kind == TABLE and not model.arrays and _is_texts(data)
+        return TEXT if texts else SERIES if stepwise else TABLE
+    if data.kind == ARRAY:
+        known = {2: SERIES if stepwise else TABLE, 3: SERIES if stepwise else "", 4: PICTURE}
+        found = known.get(data.instances.ndim, "")
+        if not found:
+            raise InputError(
+                f"what are arrays of shape {data.instances.shape[1:]}? Say it by --parts: rows, windows, "
+                "superpixels, slices"
+            )
+        return found
+    return data.kind
 
 
-def _is_texts(data: Data, model: Loaded) -> bool:
-    """Whether a table is meant as texts, for a model that does not say what it takes."""
-    texts = text_columns(data.instances)
-    return data.text is not None or (len(data.instances.columns) == 1 and len(texts) == 1)
+def _is_texts(data: Data) -> bool:
+    """Whether a table is one of texts."""
+    frame = data.instances
+    return data.text is not None or (len(frame.columns) == 1 and text_columns(frame) == list(frame.columns))
 
 
-def _texts(data: Data) -> Data:
+def _texts(data: Data, model: Loaded) -> Data:
     """A column of texts."""
     frame = data.instances
     found = [data.text] if data.text else text_columns(frame) or list(frame.columns)
@@ -53,65 +75,174 @@ def _texts(data: Data) -> Data:
     wrong = [i for i, text in enumerate(column) if not isinstance(text, str)]
     if wrong:
         raise InputError(
-            f"the column {found[0]!r} holds {column.iloc[wrong[0]]!r} in row {wrong[0]}; wanted texts: name "
+            f"the column {found[0]!r} holds {some(column.iloc[wrong[:1]])} in row {wrong[0]}; wanted texts: name "
             "another column by --text"
         )
     return replace(data, instances=column.tolist(), kind=TEXT, columns=None, text=None)
 
 
-def _series(data: Data) -> Data:
+def _table(data: Data, model: Loaded) -> Data:
+    """The columns that the model takes."""
+    frame, notes = data.instances, data.notes
+    if model.columns is not None:
+        frame, told = _by_name(frame, model)
+        notes += told
+    elif model.width not in (None, len(frame.columns)):
+        raise InputError(
+            f"the model takes {model.width} columns, and these are {len(frame.columns)}: {some(frame.columns)}; "
+            f"{CHOOSE}"
+        )
+    columns = tuple(map(str, frame.columns))
+    text = data.text if data.text in columns and not model.arrays else None
+    unread = [c for c in text_columns(frame) if c != text]
+    if unread:
+        notes += (f"each text is taken as a whole: {', '.join(unread)} (--text explains one by its words)",)
+    instances = _numbers(frame) if model.arrays else frame
+    return replace(data, instances=instances, kind=TABLE, columns=columns, text=text, notes=notes)
+
+
+def _by_name(frame: pd.DataFrame, model: Loaded) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The columns that the model was trained on, in its order."""
+    plain = {} if model.exact else {_plain(c): c for c in frame.columns}
+    found = {name: name if name in frame else plain.get(_plain(name)) for name in model.columns or ()}
+    missing = [name for name, column in found.items() if column is None]
+    if missing:
+        alike = near(missing[0], list(frame.columns))
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise InputError(f"the model wants a column {missing[0]!r}{more}, which the data do not have{alike}")
+    extra = [c for c in frame.columns if c not in found.values()]
+    notes = (f"left out, for the model does not take them: {', '.join(extra)}",) if extra else ()
+    return frame[list(found.values())], notes
+
+
+def _plain(name: str) -> str:
+    """A name as files of models may hold it."""
+    return re.sub(r"\W", "_", name)
+
+
+def _numbers(frame: pd.DataFrame) -> Floats:
+    """A table of numbers as an array."""
+    words = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
+    if words:
+        held = some(frame[words[0]].dropna().iloc[:1])
+        raise InputError(f"wanted numbers in all columns, and {words[0]!r} holds {held or 'nothing'}: {CHOOSE}")
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _one_below_the_other(data: Data) -> Data:
+    """Several tables of the same columns as one."""
+    first: Data = data.instances[0]
+    columns = list(first.instances.columns)
+    for name, each in zip(data.names, data.instances, strict=True):
+        odd = sorted(set(each.instances.columns) ^ set(columns))
+        if odd:
+            raise InputError(
+                f"{data.names[0]} and {name} do not have the same columns: {odd[0]!r} is in one of them"
+            )
+    frames = [each.instances[columns] for each in data.instances]
+    names = [f"{name}:{row}" for name, each in zip(data.names, data.instances, strict=True) for row in each.names]
+    labels = None if first.labels is None else np.concatenate([each.labels for each in data.instances])
+    return replace(first, instances=pd.concat(frames, ignore_index=True), names=tuple(names), labels=labels)
+
+
+def _rows_as_series(data: Data, model: Loaded) -> Data:
     """Each row as a series, its columns as the steps."""
     return replace(data, instances=_numbers(data.instances), kind=SERIES, columns=None)
 
 
-def _table(data: Data, model: Loaded) -> Data:
-    frame, notes = data.instances, list(data.notes)
-    if model.columns is not None:
-        frame, told = _by_name(frame, model.columns)
-        notes += told
-    elif model.width is not None and len(frame.columns) != model.width:
-        raise InputError(
-            f"the model takes {model.width} columns, and these are {len(frame.columns)}: "
-            f"{', '.join(frame.columns[:20])}; --label names the right answers, --columns those to keep, in order"
-        )
-    columns = tuple(map(str, frame.columns))
-    text = data.text if data.text in columns else None
-    return replace(
-        data,
-        instances=_numbers(frame) if model.arrays else frame,
-        columns=columns,
-        text=None if model.arrays else text,
-        notes=tuple(notes),
-    )
+def _files_as_series(data: Data, model: Loaded) -> Data:
+    """Each file as a series, its rows as the steps and its columns as the channels."""
+    columns = data.instances[0].columns
+    odd = [name for name, each in zip(data.names, data.instances, strict=True) if each.columns != columns]
+    if odd:
+        raise InputError(f"series must have the same channels: {odd[0]} has other columns than {data.names[0]}")
+    series = [_numbers(each.instances) for each in data.instances]
+    single = len(columns) == 1
+    arrays = together([values[:, 0] for values in series] if single else series)
+    return replace(data, instances=arrays, kind=SERIES, columns=None if single else columns)
 
 
-def _by_name(frame: pd.DataFrame, wanted: tuple[str, ...]) -> tuple[pd.DataFrame, list[str]]:
-    """The columns that the model was trained on, in its order."""
-    own = {_plain(c): c for c in frame.columns} | {c: c for c in frame.columns}
-    found = {name: own.get(name, own.get(_plain(name))) for name in wanted}
-    missing = [name for name, column in found.items() if column is None]
-    if missing:
-        first = near(missing[0], list(frame.columns))
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise InputError(f"the model wants a column {missing[0]!r}{more}, which the data do not have{first}")
-    kept = frame[list(found.values())]
-    extra = [c for c in frame.columns if c not in found.values()]
-    notes = [f"left out, for the model does not take them: {', '.join(extra)}"] if extra else []
-    return kept.set_axis(list(wanted), axis=1), notes
+def _array_as_table(data: Data, model: Loaded) -> Data:
+    array = data.instances
+    if array.ndim != 2:
+        raise InputError(f"a table has rows and columns; this is an array of shape {array.shape}")
+    columns = data.columns or model.columns or tuple(f"x{j}" for j in range(array.shape[1]))
+    if len(columns) != array.shape[1]:
+        raise InputError(f"the array has {array.shape[1]} columns, and {len(columns)} are named or wanted")
+    frame = pd.DataFrame(array, columns=list(columns))
+    found = _table(replace(data, instances=frame), model)
+    by_name = model.columns is not None
+    return found if by_name else replace(found, instances=array if model.arrays or model.kind is None else frame)
 
 
-def _plain(name: str) -> str:
-    """A name without what files of models cannot hold."""
-    return re.sub(r"\W", "_", name)
+def _array_as(kind: str) -> Callable[[Data, Loaded], Data]:
+    def way(data: Data, model: Loaded) -> Data:
+        return replace(data, kind=kind, columns=None)
+
+    return way
 
 
-def _numbers(frame: pd.DataFrame) -> np.ndarray:
-    """A table of numbers as an array."""
-    words = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
-    if words:
-        value = frame[words[0]].dropna().iloc[:1].tolist()
-        raise InputError(
-            f"wanted numbers in all columns, and {words[0]!r} holds {'nothing' if not value else repr(value[0])}: "
-            "--label names the right answers, --columns those to keep"
-        )
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+def _pictures(data: Data, model: Loaded) -> Data:
+    """Pictures of the size and the colors that the model takes."""
+    if model.pixels is not None:
+        data = replace(data, notes=(*data.notes, f"pixels are given as {model.pixels} (--pixels says otherwise)"))
+    if model.shape is None:
+        return data
+    height, width, channels = _size(model.shape)
+    pictures, notes = list(data.instances), data.notes
+    if any(n not in (None, own) for p in pictures for n, own in zip((height, width), p.shape[:2], strict=True)):
+        pictures = resized(pictures, height, width)
+        notes += (f"pictures were brought to the model's size, {height or 'any'} × {width or 'any'}",)
+    if channels == 1:
+        pictures = [np.rint(p @ np.array(LUMINANCE)).astype(np.uint8)[..., None] for p in pictures]
+        notes += ("colors were taken out, for the model takes gray pictures",)
+    return replace(data, instances=together(pictures), notes=notes)
+
+
+def _size(shape: Shape) -> tuple[int | None, int | None, int | None]:
+    """Height, width and channels of the pictures that a network takes."""
+    if len(shape) == 2:
+        return (shape[0], shape[1], 1)
+    if len(shape) != 3:
+        raise InputError(f"the model takes instances of {len(shape)} axes, and pictures have two or three")
+    last = is_picture(shape) or (shape[-1] in COLORS and shape[0] is None)
+    height, width, channels = shape if last else (shape[1], shape[2], shape[0])
+    if channels not in (None, 1, 3):
+        raise InputError(f"the model takes pictures of {channels} channels, and files have 1 or 3")
+    return height, width, channels
+
+
+def _sounds(data: Data, model: Loaded) -> Data:
+    """Recordings as long as the model takes them."""
+    lengths = [n for n in model.shape or () if n is not None and n > LONG]
+    if not lengths or all(len(x) == lengths[0] for x in data.instances):
+        return data
+    n = lengths[0]
+    sounds = np.stack([np.pad(x[:n], (0, max(n - len(x), 0))) for x in data.instances])
+    note = f"recordings were cut, or silence was added, to the model's {n} samples"
+    return replace(data, instances=sounds, notes=(*data.notes, note))
+
+
+def _as_they_are(data: Data, model: Loaded) -> Data:
+    return data
+
+
+def _recordings_as_series(data: Data, model: Loaded) -> Data:
+    return replace(_sounds(data, model), kind=SERIES)
+
+
+LUMINANCE = (0.299, 0.587, 0.114)
+WAYS: dict[tuple[str, str], Callable[[Data, Loaded], Data]] = {
+    (TABLE, TABLE): _table,
+    (TABLE, TEXT): _texts,
+    (TABLE, SERIES): _rows_as_series,
+    (TABLES, SERIES): _files_as_series,
+    (ARRAY, TABLE): _array_as_table,
+    (ARRAY, PICTURE): _array_as(PICTURE),
+    (ARRAY, SOUND): _array_as(SOUND),
+    (ARRAY, SERIES): _array_as(SERIES),
+    (TEXT, TEXT): _as_they_are,
+    (PICTURE, PICTURE): _pictures,
+    (SOUND, SOUND): _sounds,
+    (SOUND, SERIES): _recordings_as_series,
+}

@@ -3,40 +3,90 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from veridical.attribute.ask import described
 from veridical.attribute.network import Network, is_module
 from veridical.errors import InputError
 from veridical.read.estimators import from_estimator, is_estimator
+from veridical.read.files import beginning, files_meant
+from veridical.read.graphs import graph_of
 from veridical.read.places import finished, is_place, thing_at
 from veridical.read.records import Loaded, Loading
-
-ANY = "an .onnx, .skops, .joblib or .pkl file, or module:predict"
+from veridical.read.stored import from_skops, from_torch, network_of, unpickled
 
 
 def model_of(place: str, loading: Loading | None = None) -> Loaded:
     """The model at a place: a file, or ``module:name`` or ``file.py:name`` of a function or an estimator."""
     loading = Loading() if loading is None else loading
-    if is_place(place) and not Path(place).exists():
-        return from_thing(thing_at(place), place)
-    raise InputError(f"wanted a model: {ANY}; not {place!r}")
+    path = Path(place)
+    if is_place(place) and not path.exists():
+        return from_thing(thing_at(place), place, loading)
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise InputError(f"wanted a model, which is {KNOWN}, or module:predict; not {place!r}{_hint(path)}")
+    meant = files_meant(place)
+    if len(meant) != 1 or not meant[0][0].is_file():
+        raise InputError(f"wanted one file with a model; {place!r} is {len(meant)}")
+    beginning(path)
+    return reader(path, loading)
 
 
-def from_thing(thing: Any, place: str) -> Loaded:
+def from_thing(thing: Any, place: str, loading: Loading) -> Loaded:
     """What Python code holds, as a model: a function, an estimator, a network, or a function that gives one."""
-    if is_module(thing) or isinstance(thing, Network):
-        network = Network(thing) if is_module(thing) else thing
-        return Loaded(network)
+    if isinstance(thing, Network):
+        return Loaded(thing)
+    if is_module(thing):
+        return Loaded(network_of(thing, loading.pixels), arrays=True, pixels=loading.pixels)
     if is_estimator(thing):
         return from_estimator(thing)
-    if not callable(thing):
+    if not callable(thing) or isinstance(thing, type):
         raise InputError(
-            f"{place} is {type(thing).__name__}, and a function of a batch of inputs was wanted, or a fitted model"
+            f"{place} is {described(thing)}, and a function of a batch of inputs was wanted, or a fitted model"
         )
     if not _wants_inputs(thing):
-        return from_thing(finished(thing, f"calling {place}, without arguments,"), f"what {place} gives")
+        made = finished(thing, f"calling {place}, without arguments,")
+        return from_thing(made, f"what {place} gives", loading)
     return Loaded(thing)
+
+
+def _from_pickle(path: Path, loading: Loading) -> Loaded:
+    thing, said = unpickled(path, loading.trust)
+    found = from_thing(thing, str(path), loading)
+    return replace(found, notes=(*found.notes, *said))
+
+
+def _from_skops(path: Path, loading: Loading) -> Loaded:
+    return from_thing(from_skops(path, loading.trust), str(path), loading)
+
+
+def _from_torch(path: Path, loading: Loading) -> Loaded:
+    return from_thing(from_torch(path, loading.trust), str(path), loading)
+
+
+READERS: dict[str, Callable[[Path, Loading], Loaded]] = {
+    ".onnx": graph_of,
+    ".skops": _from_skops,
+    ".joblib": _from_pickle,
+    ".pkl": _from_pickle,
+    ".pickle": _from_pickle,
+    ".pt2": _from_torch,
+    ".pt": _from_torch,
+    ".pth": _from_torch,
+}
+KNOWN = f"a file that ends in {', '.join(READERS)}"
+
+
+def _hint(path: Path) -> str:
+    """What to do with files of models that only other programs read."""
+    if path.suffix.lower() == ".py":
+        return f": name the function in it, as in {path}:predict"
+    if path.exists():
+        return ": write a function of a batch of inputs that asks it, and name that as file.py:predict"
+    return ""
 
 
 def _wants_inputs(function: Any) -> bool:

@@ -140,12 +140,12 @@ def weights_table(
 def table(heads: Heads, rows: Sequence[Row], room: tuple[Span, Look]) -> Block:
     """Names, bars on one axis, and numbers."""
     (low, high), look = room
-    edge = (high - low) * 0.01 or 1.0
+    edge, thick = (high - low) * 0.01 or 1.0, 0.34 if look.width < NARROW else 0.5
 
     def paint(board: Board, panel: Any) -> None:
         panel.set_xlim(low - edge, high + edge)
         for i, row in enumerate(rows):
-            _bar(panel, i, row, board)
+            draw_bar(panel, (i, thick), row, board)
         half = 0.24 if look.width < NARROW else 0.5
         zeros = {"color": look.palette.ink, "alpha": 0.45, "linewidth": 0.8 * board.scale}
         panel.vlines([0.0] * len(rows), *([i + end for i in range(len(rows))] for end in (-half, half)), **zeros)
@@ -213,19 +213,19 @@ def _written(
     board.text((at[3], top + down), row.numbers[1], replace(SMALL, align="right", size=8.0))
 
 
-def _bar(panel: Any, i: int, row: Row, board: Board) -> None:
-    """A bar from zero: solid if it raises the output, hatched if it lowers it; its whisker where it has one."""
+def draw_bar(panel: Any, at: Place, row: Row, board: Board) -> None:
+    """A bar from zero, at a height and so thick: solid if it raises the output, hatched if it lowers it."""
     if not math.isfinite(row.value):
         return
-    colors, thick = board.look.palette, board.scale
+    (height, thick), colors = at, board.look.palette
     own = row.color or (colors.up if row.value > 0 else colors.down)
     hatch = "//////" if row.value < 0 and not row.color else None
     style = {"facecolor": own, "hatch": hatch, "edgecolor": hatched(colors) if hatch else own, "linewidth": 0}
-    panel.barh([i], [row.value], height=0.5 if board.look.width >= NARROW else 0.34, **style)
+    panel.barh([height], [row.value], height=thick, **style)
     if row.ends:
-        line = {"color": colors.ink, "linewidth": 1.1 * thick}
-        panel.plot(row.ends, [i, i], solid_capstyle="butt", **line)
-        panel.plot(row.ends, [i, i], linestyle="none", marker="|", markersize=5 * thick, **line)
+        line = {"color": colors.ink, "linewidth": 1.1 * board.scale}
+        panel.plot(row.ends, [height, height], solid_capstyle="butt", **line)
+        panel.plot(row.ends, [height, height], linestyle="none", marker="|", markersize=5 * board.scale, **line)
 
 
 def faded(color: str, alpha: float) -> Any:

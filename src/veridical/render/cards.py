@@ -40,7 +40,7 @@ from veridical.render.tables import (
     table,
     weights_table,
 )
-from veridical.render.words import percent, plain, sentence
+from veridical.render.words import percent, sentence
 from veridical.summarize.records import Grouping, Membership
 
 MOST_GROUPS, MOST_PARTS = 24, 12
@@ -115,18 +115,14 @@ def _reasons(m: Membership) -> Markup:
     entries = reason_entries(m, MOST_PARTS)
     if not entries:
         return NONE
-    span, rows = span_of(entries), []
-    for name, score, (shown, value) in entries:
-        side = "for" if score > 0 else "against"
-        label = f"{plain(name, 40)}, value {value}: speaks {side} the group, score {shown}"
-        rows.append(row(name, bar(score, None, span, label), (shown, value)))
+    span = span_of(entries)
+    rows = [row(name, bar(score, None, span), numbers) for name, score, numbers in entries]
     return join(tag("h4", {}, escape(WHY)), table(REASON_HEADS, rows), legend(*SPEAKS))
 
 
 def _effects(m: Membership) -> Markup:
     entries, rows = effect_entries(m, MOST_PARTS), []
     span = span_of(entries)
-    for name, value, (shown, made) in entries:
-        drawn = bar(value, None, span, f"{plain(name, 40)}: effect {shown}, {made}")
-        rows.append(row(name, drawn if not math.isnan(value) else NONE, (shown, made)))
+    for name, value, numbers in entries:
+        rows.append(row(name, NONE if math.isnan(value) else bar(value, None, span), numbers))
     return join(tag("h4", {}, escape(HOW)), table(EFFECT_HEADS, rows), legend(*EFFECT))

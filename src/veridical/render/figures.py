@@ -9,11 +9,13 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from veridical.debug.audit import Audit
+from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.pages import Page
 from veridical.records import Explanation, Explanations, Verdict
 from veridical.render.blocks import paragraph
 from veridical.render.board import DARK, HEAD, LIGHT, Block, Ink, Look, bare_figure, show
+from veridical.render.contrasts import contrast
 from veridical.render.dots import report
 from veridical.render.fonts import MISSING, face_of
 from veridical.render.markup import Markup, escape, join, tag, whole
@@ -37,6 +39,7 @@ KINDS: dict[type, Drawn] = {
     Report: report,
     Verdict: verdict,
     Audit: audit,
+    Difference: contrast,
     Page: lambda page, look: page_blocks(page, look),
 }
 DPI = 200  # of a PNG

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from veridical.errors import harmless
 from veridical.records import View
 from veridical.render.blocks import PAD, paragraph
 from veridical.render.board import TINY, Block, Board, Ink, Look, Palette, stacked
 from veridical.render.fonts import POINTS, rightward
 from veridical.render.marks import Marks, pieces
-from veridical.render.words import harmless
 
 WORDS = Ink(9.0)
 STEP = 1.7 * WORDS.size / POINTS  # inches from line to line

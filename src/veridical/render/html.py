@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from veridical.debug.audit import Audit
+from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.pages import Page, Section
 from veridical.records import Explanation, Explanations, Verdict
+from veridical.render.beside import beside
 from veridical.render.canvas import letter
 from veridical.render.cards import belonging, groups
 from veridical.render.findings import audit, verdict
@@ -25,6 +27,7 @@ from veridical.render.matrix import picked
 from veridical.render.style import (
     CHECK_STYLE,
     CURVE_STYLE,
+    DIFFERENCE_STYLE,
     PAGE_STYLE,
     REPORT_STYLE,
     STYLE,
@@ -42,13 +45,14 @@ from veridical.render.words import (
     facts_of,
     notes_of,
     number,
-    plain,
     ranked,
     teller,
 )
 from veridical.summarize.records import Grouping, Membership, Pick
 
-Shown: TypeAlias = Explanation | Explanations | Grouping | Membership | Pick | Report | Verdict | Audit
+Shown: TypeAlias = (
+    Explanation | Explanations | Grouping | Membership | Pick | Report | Verdict | Audit | Difference
+)
 
 MOST_PARTS = 20  # drawn in one explanation
 MOST_ITEMS = 12  # drawn in one list
@@ -84,7 +88,7 @@ def page(whole: Page) -> str:
 def _style(inner: str) -> str:
     """The style of views, summaries and reports only where there is one."""
     kinds = {"view": VIEW_STYLE, "summary": SUMMARY_STYLE, "report": REPORT_STYLE, "check": CHECK_STYLE}
-    kinds["curves"] = CURVE_STYLE
+    kinds |= {"curves": CURVE_STYLE, "difference": DIFFERENCE_STYLE}
     return STYLE + "".join(style for kind, style in kinds.items() if f'<div class="vd-{kind}"' in inner)
 
 
@@ -129,6 +133,7 @@ def _drawn(shown: Shown) -> str:
         Report: lambda found: ledger(found, _evidence),
         Verdict: lambda found: verdict(found, _evidence),
         Audit: lambda found: audit(found, _evidence),
+        Difference: beside,
     }
     return kinds[type(shown)](shown)
 
@@ -180,8 +185,7 @@ def _summary(d: Digest) -> str:
     show, longest = decimals([mean for _, mean, _ in d.top]), d.top[0][1]
     rows = []
     for name, mean, count in d.top:
-        label = f"{plain(name, 60)}: mean size of weight {show(mean)[1:]}, counts in {count:,}"
-        rows.append(row(name, bar(mean, None, (0.0, longest), label), (show(mean)[1:], f"{count:,}")))
+        rows.append(row(name, bar(mean, None, (0.0, longest)), (show(mean)[1:], f"{count:,}")))
     return facts(entries) + table(("Part", "Mean size of the weight", "Mean", "Counts in"), rows)
 
 

@@ -1,5 +1,5 @@
 """The style sheets: one for every record, one for views, one for groups and picks, one for
-reports, one for curves in them, one for checks, one for whole pages."""
+reports, one for curves in them, one for checks, one for differences, one for whole pages."""
 
 STYLE = """
 .vd{--vd-up:#2f7fc1;--vd-down:#d9730d;--vd-yes:#0f8a6d;--vd-no:#cf3a63;--vd-line:rgba(128,128,128,.28);
@@ -100,18 +100,14 @@ margin-right:.7em;vertical-align:.1em}
 .vd .vd-badge.vd-down.vd-unsure{color:var(--vd-down-deep)}
 .vd .vd-plot>.vd-badge{position:absolute;margin:-.75em 0 0 -.75em;cursor:default}
 .vd .vd-plot>.vd-badge:not(.vd-unsure){box-shadow:0 0 0 1.5px #fff}
-.vd [data-tip]{position:relative}
-.vd .vd-plot>[data-tip]{position:absolute}
-.vd [data-tip]:hover::after,.vd [data-tip]:focus::after{content:attr(data-tip);position:absolute;z-index:9;left:0;
-top:calc(100% + 5px);width:max-content;max-width:230px;padding:.45em .7em;border-radius:6px;background:#1d2126;
-color:#fff;font:500 12px/1.4 system-ui,sans-serif;text-align:left;white-space:normal;
+.vd .vd-plot>.vd-badge:hover::after,.vd .vd-plot>.vd-badge:focus::after{content:attr(aria-label);position:absolute;
+z-index:9;left:0;top:calc(100% + 5px);width:max-content;max-width:230px;padding:.45em .7em;border-radius:6px;
+background:#1d2126;color:#fff;font:500 12px/1.4 system-ui,sans-serif;text-align:left;white-space:normal;
 box-shadow:0 2px 10px rgba(0,0,0,.35);pointer-events:none}
-.vd .vd-flip[data-tip]::after{left:auto!important;right:0}
-.vd .vd-rise[data-tip]::after{top:auto!important;bottom:calc(100% + 5px)}
+.vd .vd-flip::after{left:auto!important;right:0}
+.vd .vd-rise::after{top:auto!important;bottom:calc(100% + 5px)}
 .vd .vd-frame{position:relative}
-.vd mark[data-tip]{position:static}
-.vd mark[data-tip]:hover::after,.vd mark[data-tip]:focus::after{max-width:100%}
-.vd [data-tip]:focus-visible,.vd .vd-text:focus-visible{outline:2.5px solid currentColor;outline-offset:2px}
+.vd .vd-badge:focus-visible,.vd .vd-text:focus-visible{outline:2.5px solid currentColor;outline-offset:2px}
 .vd .vd-badge:hover,.vd .vd-badge:focus{z-index:8}
 .vd .vd-y,.vd .vd-x{position:relative;font-size:.74em;opacity:.8;white-space:nowrap}
 .vd .vd-ruled>.vd-x{grid-column:2}
@@ -302,6 +298,30 @@ overflow-wrap:anywhere;vertical-align:top}
 .vd .vd-line{grid-template-columns:auto 1fr}.vd .vd-said{grid-column:1/3}
 .vd .vd-family>details>div{padding-left:0}}
 @media print{.vd .vd-box{overflow:visible}}
+"""
+DIFFERENCE_STYLE = """
+.vd h4{margin:1.5em 0 .6em;font-size:1.05em;font-weight:650;line-height:1.3}
+.vd .vd-sides{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,340px),1fr));gap:1em;
+margin:0 0 1.4em}
+.vd .vd-side{min-width:0;padding:.9em 1.1em;border:1px solid var(--vd-line);border-radius:8px}
+.vd .vd-side h4{margin:0 0 .4em}
+.vd .vd-side p{margin:0 0 .3em;font-size:.92em}
+.vd .vd-side .vd-view{margin:.9em 0 0}
+.vd .vd-difference col.vd-cn{width:26%}.vd .vd-difference col.vd-cw{width:5.4em}
+.vd .vd-difference col.vd-ci{width:9.6em}
+.vd .vd-neutral{background:#565d66}
+.vd .vd-two svg{height:18px}
+.vd .vd-two svg:first-child rect{fill-opacity:.3;stroke-width:1.5}
+.vd .vd-two svg:first-child .vd-up{stroke:var(--vd-up)}.vd .vd-two svg:first-child .vd-down{stroke:var(--vd-down)}
+.vd .vd-apart{padding:0 0 0 1em}
+.vd .vd-difference td span,.vd .vd-difference td small{display:block}
+.vd .vd-difference td.vd-w span:first-child{font-weight:450}
+.vd .vd-difference td.vd-i{opacity:1}
+.vd .vd-larger td.vd-i span{font-weight:650}
+.vd .vd-difference td small{opacity:.8}
+@media(max-width:620px){.vd .vd-difference .vd-b{grid-column:1/3;grid-row:auto}
+.vd .vd-difference .vd-apart{padding:.3em 0 0}.vd .vd-difference .vd-two{grid-row:2}
+.vd .vd-difference td.vd-i{grid-row:auto}}
 """
 PAGE_STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1d2126}

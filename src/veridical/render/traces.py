@@ -15,7 +15,7 @@ from veridical.render.canvas import Axes, short, ticks, with_unit
 from veridical.render.marks import Marks, stretches
 from veridical.render.pixels import envelope
 
-POINTS = 700  # drawn of one line
+POINTS = 600  # drawn of one line
 MOST_PANELS = 8
 Box: TypeAlias = tuple[float, float, float, float]  # left, right, top, bottom, in shares of a panel
 

@@ -10,11 +10,12 @@ import numpy as np
 from veridical.records import Floats, View
 from veridical.render import sound
 from veridical.render.canvas import Stage, badge, drawn, figure, layer, note, shape, summary
-from veridical.render.marks import Marks
-from veridical.render.markup import NONE, Markup, data_uri, escape, join, tag
+from veridical.render.marks import Marks, stretches
+from veridical.render.markup import NONE, Markup, escape, join, tag
+from veridical.render.media import recording
 from veridical.render.traces import Trace, series_traces, sound_traces
 
-WIDE, HIGH = 1000.0, 100.0  # coordinates of a panel
+WIDE, HIGH = 2000.0, 400.0  # coordinates of a panel: whole numbers are fine enough
 HEAVIEST = 3  # parts that are heard, where more than half of all raise the output
 Track = tuple[str, str, sound.Samples]  # class of its mark, words, samples
 
@@ -60,8 +61,8 @@ def heard(tracks: Sequence[Track], rate: float) -> Markup:
     """A player a track."""
     shown, cut = [], 0.0
     for kind, words, samples in tracks:
-        clip, speed = sound.playable(np.asarray(samples, dtype=np.int16), rate)
-        uri = data_uri("audio/wav", sound.wav(clip, speed))
+        clip, speed = sound.playable(np.asarray(samples, dtype=np.int16), rate, len(tracks))
+        uri = recording(clip, speed)
         player = tag("audio", {"controls": "", "preload": "metadata", "aria-label": words, "src": uri})
         swatch = tag("i", {"class": kind}) if kind else NONE
         shown.append(figure(join(swatch, escape(words)), player))
@@ -81,7 +82,7 @@ def _panel(trace: Trace, marks: Marks) -> Markup:
     for box, part in trace.boxes:
         if marks.sign(part):
             left, right, top, bottom = (v * s for v, s in zip(box, (WIDE, WIDE, HIGH, HIGH), strict=True))
-            shapes.append(shape(marks, part, f"M{left:.1f} {top:.1f}H{right:.1f}V{bottom:.1f}H{left:.1f}z"))
+            shapes.append(shape(marks, part, f"M{left:.0f} {top:.0f}H{right:.0f}V{bottom:.0f}H{left:.0f}z"))
     badges = [badge(marks, j, *trace.place(box)) for j, box in widest.items()]
     order = [j for j in marks.marked() if j in widest]
     curve = _line(trace) if trace.high is None else _area(trace.x, trace.low, trace.high)
@@ -90,16 +91,21 @@ def _panel(trace: Trace, marks: Marks) -> Markup:
 
 
 def _line(trace: Trace) -> Markup:
-    path, pen = [], "M"
-    for a, b in zip(trace.x * WIDE, (1 - trace.low) * HIGH, strict=True):
-        path.append(f"{pen}{a:.1f} {b:.1f}" if np.isfinite(b) else "")
-        pen = "L" if np.isfinite(b) else "M"
-    dots = "h.1" if len(trace.x) == 1 else ""
-    return tag("path", {"class": "vd-line", "d": "".join(path) + dots})
+    """A line with gaps where values are missing."""
+    runs = [slice(a, b) for a, b, there in stretches(np.isfinite(trace.low)) if there]
+    path = "".join(_path(trace.x[run] * WIDE, (1 - trace.low[run]) * HIGH) for run in runs)
+    return tag("path", {"class": "vd-line", "d": path + ("h1" if len(trace.x) == 1 and path else "")})
+
+
+def _path(x: Floats, y: Floats) -> str:
+    """Path data through points: the first, then steps from one to the next, all in whole numbers."""
+    places = np.stack([x, y], axis=1).round().astype(int)
+    first, steps = places[0], np.diff(places, axis=0)
+    return f"M{first[0]} {first[1]}" + "".join(f"l{a} {b}".replace(" -", "-") for a, b in steps.tolist())
 
 
 def _area(x: Floats, low: Floats, high: Floats) -> Markup:
-    wide, top, bottom = x * WIDE, (1 - high) * HIGH - 0.4, (1 - low) * HIGH + 0.4
-    points = [*zip(wide, top, strict=True), *zip(wide[::-1], bottom[::-1], strict=True)]
-    path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points) + "z" if points else ""
-    return tag("path", {"class": "vd-area", "d": path})
+    """One closed shape, never thinner than a line."""
+    top, bottom = (1 - high) * HIGH - 2, (1 - low) * HIGH + 2
+    across, along = np.r_[x, x[::-1]] * WIDE, np.r_[top, bottom[::-1]]
+    return tag("path", {"class": "vd-area", "d": _path(across, along) + "z" if len(x) else ""})

@@ -1,0 +1,93 @@
+"""What the pages of docs/ give to type: their code, what it prints, and the pictures that it draws.
+
+The Python blocks of a page share one namespace. A block of text right below one is what it prints, and a picture
+right below ``<!-- draw NAME -->`` is what the record of that name saves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+DOCS = Path(__file__).parents[1]
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<kind>\w+)[^\n]*\n(?P<text>.*?)^(?P=indent)```$"
+    r"|^ *<!-- draw (?P<record>.+?) -->\n+ *!\[[^\]]*\]\((?P<path>[^)\s]+)\)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code or text of a page, or a picture."""
+
+    kind: str  # "python", "text", "sh", … or "picture"
+    text: str  # of a picture, the expression that gives the record
+    start: int  # where the text is in the page; of a picture, its whole line
+    stop: int
+    indent: str = ""
+    path: str = ""  # of a picture, from the page
+    printed: bool = False  # it is what the Python block right above it prints
+
+
+def pages() -> list[Path]:
+    """All pages that are kept in docs/."""
+    return sorted(DOCS.rglob("*.md"))
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks of a page, in order."""
+    before: Block | None = None
+    for found in FENCE.finditer(text):
+        if found["record"]:
+            block = Block("picture", found["record"], found.start(), found.end(), path=found["path"])
+        else:
+            gap = text[before.stop : found.start()] if before else "-"
+            after = before is not None and before.kind == "python" and not gap.replace("```", "").strip()
+            block = Block(
+                found["kind"],
+                textwrap.dedent(found["text"]),
+                found.start("text"),
+                found.end("text"),
+                found["indent"],
+                printed=after and found["kind"] == "text",
+            )
+        yield block
+        before = block
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A block that was run: what it printed, or the record that a picture is drawn of."""
+
+    block: Block
+    printed: str = ""
+    record: Any = None
+
+
+def run(page: Path) -> Iterator[Ran]:
+    """Run the Python blocks of a page, one after the other, in the folder that is current."""
+    text = page.read_text(encoding="utf-8")
+    module = ModuleType(f"docs.{page.stem}")  # dataclasses look for theirs
+    names, printed = vars(module), ""
+    sys.modules[module.__name__] = module
+    for block in blocks(text):
+        if block.kind == "python":
+            lines = "\n" * text.count("\n", 0, block.start)  # so that an error tells the line of the page
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(lines + block.text, str(page), "exec"), names)
+            printed = out.getvalue()
+            yield Ran(block, printed)
+        elif block.kind == "picture":
+            yield Ran(block, record=eval(block.text, names))
+        elif block.printed:
+            yield Ran(block, printed)

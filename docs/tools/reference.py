@@ -1,0 +1,104 @@
+"""The pages of the reference: every public name, by the module that it comes from."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src" / "veridical"
+PAGES = {  # page to its title and lead, and which names it has: their kind, or the package of their module
+    "functions": (
+        "Functions",
+        "What is called: each takes a model, a representer and instances, or what others gave.",
+    ),
+    "represent": ("Representers", "What can be taken away, and what stands in for it."),
+    "attribute": (
+        "Methods",
+        "How much each part counts: settings that `vd.explain(…, method=…)` takes, and theirs.",
+    ),
+    "summarize": ("Groups and concepts", "From many explanations to few."),
+    "debug": ("Causes, checks and plants", "What makes models wrong, and whether explanations show it."),
+    "records": ("Records and errors", "What comes back. Records are frozen, and their arrays read-only."),
+}
+ORDER = (
+    "records",
+    "represent",
+    "attribute",
+    "masks",
+    "api",
+    "picks",
+    "summarize",
+    "evaluate",
+    "belief",
+    "known",
+    "debug",
+)
+PLAIN = "\n    options:\n      merge_init_into_class: false"  # nobody makes a record by hand
+
+
+def public() -> dict[str, list[str]]:
+    """Modules with a public name, in the order in which they are used, to their names."""
+    found: dict[str, list[str]] = {}
+    for node in ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [each.asname or each.name for each in node.names]
+            kept = [name for name in names if not name.startswith("_")]
+            found.setdefault(node.module.removeprefix("veridical."), []).extend(kept)
+    return {module: found[module] for module in sorted(found, key=_rank) if found[module]}
+
+
+def _rank(module: str) -> int:
+    package = module.partition(".")[0]
+    return ORDER.index(package) if package in ORDER else len(ORDER)
+
+
+def page_of(module: str, name: str) -> str:
+    """The page that shows a name."""
+    package, last = module.partition(".")[0], module.rpartition(".")[2]
+    if package in {"attribute", "masks"}:
+        return "attribute"
+    if name[0].islower():
+        return "functions"
+    if last in {"records", "errors", "audit"} or package not in PAGES:
+        return "records"
+    return package
+
+
+def about(module: str) -> str:
+    """The first sentence of a module."""
+    path = SOURCE.joinpath(*module.split("."))
+    text = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
+    first = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
+    return " ".join(first.split())
+
+
+def shown(page: str) -> str:
+    """One page: its names, below headings that are their modules."""
+    title, lead = PAGES[page]
+    lines = [f"# {title}", lead]
+    for module, names in public().items():
+        mine = [name for name in names if page_of(module, name) == page]
+        if mine:
+            shape = PLAIN if page == "records" else ""
+            lines += [f"## {module}", about(module), *(f"::: veridical.{module}.{name}{shape}" for name in mine)]
+    return "\n\n".join(lines) + "\n"
+
+
+def index() -> str:
+    """All names on one page, each with what it is in a sentence."""
+    lines = ["# All names", "Everything that `import veridical as vd` gives, by what it is for."]
+    for page, (title, _) in PAGES.items():
+        every = [(module, name) for module, names in public().items() for name in names]
+        mine = [
+            f"[`{name}`][veridical.{module}.{name}]" for module, name in every if page_of(module, name) == page
+        ]
+        links = ", ".join(mine)
+        lines.append(f"**[{title}]({page}.md).** {links}.")
+    return "\n\n".join(lines) + "\n"
+
+
+def reference() -> dict[str, str]:
+    """All pages of the reference, by their places in the site."""
+    pages = {f"reference/{page}.md": re.sub(r"\n{3,}", "\n\n", shown(page)) for page in PAGES}
+    return {"reference/index.md": index(), **pages}

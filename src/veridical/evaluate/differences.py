@@ -1,0 +1,307 @@
+"""What differs between two explanations, or between two models over many rows, by more than the noise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from veridical.errors import InputError
+from veridical.evaluate.align import aligned, joined
+from veridical.evaluate.compare import holm
+from veridical.evaluate.records import LEVEL
+from veridical.evaluate.unlike import notes_of, same_draws, set_to_zero
+from veridical.records import Bools, Explanation, Explanations, Floats, Ints, Part, Record, Seen, Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROUNDING = 1e-6  # of the largest weight, below which a difference is none
+HALF = 0.975  # the quantile that a 95 % interval ends at
+AGAIN = 5  # rows, on average, from which on a bin or category is a part of its own
+NAMED = 3  # parts that a sentence names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference(Seen):
+    """Two explanations side by side, or two models over many rows: what the second has more than the first.
+
+    A part that only one of them has counts 0 in the other, for what is not there adds nothing; its weight there is
+    nan. Over many rows, weights and differences are means over the rows in which either has the part; bins of a
+    column are parts of their own.
+
+    ``larger`` says which differences are larger than the noise with all parts taken together: if nothing differs,
+    the chance that any part is called larger is at most 5 % (Holm). The intervals are of each part alone.
+    """
+
+    first: Explanation | Explanations
+    second: Explanation | Explanations
+    titles: tuple[str, str]  # what to call them
+    parts: tuple[Part, ...]  # (d,) that either has; with both names where they are called differently
+    weights: Floats  # (d, 2)
+    intervals: Floats  # (d, 2): 95 %, of the difference; infinite where it was not measured
+    p: Floats  # (d,) adjusted for the number of parts (Holm); nan where a difference was not measured
+    counts: Ints  # (d,) rows that the means are over
+    changes: Floats  # (n,) how far the weights of each row are apart: the root of their squared differences
+    verdict: Verdict  # passed: no part differs by more than the noise
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name a part, aligned with the weights."""
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def difference(self) -> Floats:
+        """The second's weights less the first's, (d,)."""
+        found: Floats = np.nan_to_num(self.weights[:, 1], nan=0.0) - np.nan_to_num(self.weights[:, 0], nan=0.0)
+        return found
+
+    @property
+    def larger(self) -> Bools:
+        """Whether each difference is larger than the noise, all parts taken together, (d,)."""
+        return np.asarray(np.nan_to_num(self.p, nan=1.0) < LEVEL)
+
+    @property
+    def rows(self) -> Ints:
+        """The rows from the one that changed most to the one that changed least, (n,)."""
+        return np.argsort(-self.changes, kind="stable").astype(np.int64)
+
+    def top(self, k: int = 5) -> list[tuple[str, float]]:
+        """The k largest differences, those larger than the noise first; no difference is never among them."""
+        found = self.difference
+        order = np.lexsort((-np.abs(found), ~self.larger))
+        return [(self.parts[j].name, float(found[j])) for j in order if found[j] != 0][: max(k, 0)]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line a part."""
+        from veridical.frames import difference_frame
+
+        return difference_frame(self)
+
+    def __repr__(self) -> str:
+        from veridical.render.differences import difference_picture
+
+        return difference_picture(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gap(Record):
+    """The parts of one pair of explanations, and how far apart they are."""
+
+    keys: tuple[Hashable, ...]
+    parts: tuple[Part, ...]
+    weights: Floats  # (d, 2), nan where one does not have the part
+    reach: Floats  # (d, 2): how far noise takes the difference down and up, at 95 %; infinite if unknown
+    degrees: float  # of freedom
+
+    @property
+    def difference(self) -> Floats:
+        found: Floats = np.nan_to_num(self.weights[:, 1]) - np.nan_to_num(self.weights[:, 0])
+        return found
+
+
+def differ(a: Explanation, b: Explanation, titles: tuple[str, str] = ("first", "second")) -> Difference:
+    """Two explanations, part by part."""
+    gap = gap_of(a, b)
+    apart = gap.difference
+    ends = np.stack([apart - gap.reach[:, 0], apart + gap.reach[:, 1]], axis=1)
+    p = _adjusted(apart, gap.reach, gap.degrees, gap.weights)
+    said = f"predictions {a.prediction:.4g} and {b.prediction:.4g}"
+    verdict = judged(gap.parts, apart, p, f"{said}", _hidden(gap.reach, gap.degrees))
+    return Difference(
+        a,
+        b,
+        titles,
+        gap.parts,
+        gap.weights,
+        ends,
+        p,
+        np.ones(len(apart), np.int64),
+        np.array([_size(apart)]),
+        verdict,
+        notes_of([a], [b]),
+    )
+
+
+def gap_of(a: Explanation, b: Explanation) -> Gap:
+    """Two explanations part by part, with the noise of the difference.
+
+    Noise of samples that were drawn apart adds up like the sides of a right angle (of intervals that are not
+    symmetric too: Zou and Donner 2008). Where both may have been asked about the same samples, their errors may go
+    together or against each other, and only the plain sum is sure to be enough.
+    """
+    places = aligned(a, b)
+    at = np.array([[i, j] for _, i, j in places], dtype=np.int64).reshape(-1, 2)
+    weights, down, up = np.stack([_read(e, at[:, k]) for k, e in enumerate((a, b))], axis=2)
+    add = np.sum if same_draws(a, b) else _root_of_squares
+    reach = np.stack([add([up[:, 0], down[:, 1]], axis=0), add([down[:, 0], up[:, 1]], axis=0)], axis=1)
+    parts = [joined(*(e.parts[j] if j >= 0 else None for e, j in zip((a, b), ij, strict=True))) for ij in at]
+    keys = tuple(key for key, _, _ in places)
+    unknown = (at >= 0) & ~np.isfinite(weights)
+    reach[unknown.any(axis=1)] = np.inf
+    return Gap(keys, tuple(parts), weights, reach, min(_degrees(a), _degrees(b)))
+
+
+def _read(e: Explanation, at: Ints) -> Floats:
+    """Weight, and how far its interval reaches down and up, of parts at these places (3, m); -1: not there."""
+    found = np.zeros((3, len(at)))
+    found[0] = np.nan
+    here = at >= 0
+    weights, ends = e.weights[at[here]], e.intervals[at[here]]
+    found[:, here] = weights, np.abs(weights - ends[:, 0]), np.abs(ends[:, 1] - weights)
+    unsure = np.zeros(len(at), bool)
+    unsure[here] = set_to_zero(e)[at[here]]
+    found[1:, unsure | np.isnan(found[1:]).any(axis=0)] = np.inf
+    return found
+
+
+def _root_of_squares(sides: Sequence[Floats], axis: int) -> Floats:
+    return np.asarray(np.sqrt(np.sum(np.square(sides), axis=axis)))
+
+
+def _degrees(e: Explanation) -> float:
+    """Degrees of freedom behind the intervals, or fewer: pairs beyond those that a fit of all parts takes.
+
+    Methods without a surrogate measure one part at a time, and their samples are shared out.
+    """
+    d = max(len(e.parts), 1)
+    fitted = np.isfinite(e.fidelity)
+    return float(max(e.effective_size / 2 - d - 1 if fitted else e.effective_size / d - 1, 1.0))
+
+
+def _adjusted(apart: Floats, reach: Floats, degrees: Any, weights: Floats) -> Floats:
+    """Two-sided p of each difference, adjusted for all that were measured; nan for the others.
+
+    ``reach`` (d, 2) is as that of a Gap, and degrees are those of its ends.
+    """
+    known = np.isfinite(reach).all(axis=1)
+    toward = np.where(apart > 0, reach[:, 0], reach[:, 1])  # noise on the side of zero
+    least = ROUNDING * float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.abs(apart) / (toward / stdtrit(degrees, HALF))
+    p = np.where(np.abs(apart) <= least, 1.0, np.where(toward > 0, 2 * stdtr(degrees, -np.abs(t)), 0.0))
+    found = np.full(len(apart), np.nan)
+    found[known] = holm(p[known])
+    return found
+
+
+def _hidden(reach: Floats, degrees: Any) -> float:
+    """The largest difference that noise may hide, all parts taken together."""
+    known = np.isfinite(reach).all(axis=1)
+    if not known.any():
+        return np.nan
+    level = stdtrit(degrees, 1 - LEVEL / 2 / known.sum()) / stdtrit(degrees, HALF)
+    return float((level * np.where(known, reach.max(axis=1), 0.0)).max())
+
+
+def judged(parts: Sequence[Part], apart: Floats, p: Floats, said: str, hidden: float) -> Verdict:
+    """One sentence on what differs."""
+    larger = np.flatnonzero(np.nan_to_num(p, nan=1.0) < LEVEL)
+    missed, d = int(np.isnan(p).sum()), len(p)
+    of_all = f"{d - missed} part{'s' * (d - missed != 1)}"
+    if not d or missed == d:
+        why = "the noise of no part was measured" if d else "there are no parts"
+        return Verdict(False, np.nan, 0.0, f"Nothing can be said of the difference: {why}; {said}.")
+    if len(larger):
+        order = larger[np.argsort(-np.abs(apart[larger]), kind="stable")]
+        named = ", ".join(f"{parts[j].name:.60} ({apart[j]:+.3g})" for j in order[:NAMED])
+        more = f" and {len(order) - NAMED} more" if len(order) > NAMED else ""
+        verb = "differs" if len(larger) == 1 else "differ"
+        start = f"{len(larger)} of {of_all} {verb} by more than the noise: {named}{more}"
+    else:
+        below = f"; a difference below {hidden:.2g} may not have shown" if hidden > 0 else ""
+        start = f"None of {of_all} differs by more than the noise{below}"
+    left = f"{missed} part{'s were' if missed > 1 else ' was'} not measured; " if missed else ""
+    return Verdict(not len(larger), float(len(larger)), 0.0, f"{start}; {left}{said}.")
+
+
+def _size(apart: Floats) -> float:
+    return float(np.sqrt(np.sum(np.square(apart[np.isfinite(apart)]))))
+
+
+def differ_over_rows(
+    a: Explanations, b: Explanations, titles: tuple[str, str] = ("first", "second")
+) -> Difference:
+    """Two explanations of each row: the mean difference of each part, with its interval over the rows."""
+    if len(a) != len(b):
+        raise InputError(
+            f"both must explain the same rows in the same order, but there are {len(a)} explanations and {len(b)}"
+        )
+    if not len(a):
+        raise InputError("there are no explanations to compare")
+    gaps = [gap_of(*pair) for pair in zip(a.items, b.items, strict=True)]
+    codes, parts = _numbered(gaps)
+    entries = np.concatenate([np.c_[g.weights, g.difference, g.reach.max(axis=1)] for g in gaps])
+    weights, reach, counts = _means(codes, entries, len(parts), _draws_again(a) or _draws_again(b))
+    apart, degrees = np.nan_to_num(weights[:, 1]) - np.nan_to_num(weights[:, 0]), np.maximum(counts - 1.0, 1.0)
+    p = _adjusted(apart, np.c_[reach, reach], degrees, weights)
+    answers = (np.mean([e.prediction for e in side]) for side in (a, b))
+    said = "over {:,} rows; mean predictions {:.4g} and {:.4g}".format(len(a), *answers)
+    return Difference(
+        a,
+        b,
+        titles,
+        parts,
+        weights,
+        np.stack([apart - reach, apart + reach], axis=1),
+        p,
+        counts,
+        np.array([_size(g.difference) for g in gaps]),
+        judged(parts, apart, p, said, _hidden(np.c_[reach, reach], degrees)),
+        notes_of(a.items, b.items),
+    )
+
+
+def _numbered(gaps: Sequence[Gap]) -> tuple[Ints, tuple[Part, ...]]:
+    """A number for each part of each row, the same for the same thing; and the parts that are numbered.
+
+    Bins and categories of a column are parts of their own, for their weights mean different things, unless they
+    hardly ever come again: then the column is one part.
+    """
+    entries = list(chain.from_iterable(zip(g.keys, g.parts, strict=True) for g in gaps))
+    times = Counter(key for key, _ in entries)
+    kinds = Counter(key for key, _ in {(key, part.name) for key, part in entries})
+    number: dict[Hashable, int] = {}
+    named: list[Part] = []
+    codes = []
+    for key, part in entries:
+        several = kinds[key] > 1
+        rare = several and times[key] < AGAIN * kinds[key]
+        own = key if rare or not several else (key, part.name)
+        if own not in number:
+            number[own] = len(named)
+            named.append(Part(part.column, part.column, "|") if rare else part)
+        codes.append(number[own])
+    return np.array(codes, dtype=np.int64), tuple(named)
+
+
+def _draws_again(many: Explanations) -> bool:
+    """Whether two rows may have been explained from the same draws, so that their noise does not average out."""
+    known = [e.recipe.get("rng") for e in many]
+    return len({str(rng) for rng in known}) < len(known)
+
+
+def _means(codes: Ints, entries: Floats, d: int, together: bool) -> tuple[Floats, Floats, Ints]:
+    """Mean weights (d, 2), half of the interval over rows (d,), and rows (d,) of each part.
+
+    ``entries`` are both weights, the difference and the reach of its noise. What varies from row to row holds the
+    noise of each, unless rows share their draws: then the noise may be the same in all of them, and is added.
+    """
+    measured = np.isfinite(entries[:, 3]) & np.isfinite(entries[:, 2])
+    own, kept = codes[measured], entries[measured]
+    counts = np.bincount(own, minlength=d)
+    n = np.maximum(counts, 1)
+    sums = [np.bincount(own, np.nan_to_num(column), d) for column in kept.T]
+    known = [np.bincount(own, np.isfinite(kept[:, k]), d) > 0 for k in (0, 1)]
+    weights = np.stack([np.where(known[k], sums[k] / n, np.nan) for k in (0, 1)], axis=1)
+    spread = np.bincount(own, np.square(kept[:, 2] - (sums[2] / n)[own]), d)
+    error = np.sqrt(spread / np.maximum(counts - 1, 1) / n)
+    common = sums[3] / n / stdtrit(1e6, HALF) if together else 0.0
+    reach = stdtrit(np.maximum(counts - 1.0, 1.0), HALF) * np.sqrt(np.square(error) + np.square(common))
+    return weights, np.where(counts > 1, reach, np.inf), counts.astype(np.int64)

@@ -1,0 +1,128 @@
+"""The documentation: all of its code runs, it builds without a warning, and nothing in it comes from elsewhere."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import veridical as vd
+
+ROOT = Path(__file__).parents[1]
+TOOLS = str(ROOT / "docs" / "tools")
+sys.path.insert(0, TOOLS)  # for these imports alone
+try:
+    from blocks import DOCS, blocks, pages, run
+    from reference import reference
+finally:
+    sys.path.remove(TOOLS)
+
+FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src", "audio": "src"}
+LOADED_LATER = "https://unpkg.com/", "https://api.github.com/"  # by the theme, on pages that ours are not
+
+
+def coded() -> list[Path]:
+    return [page for page in pages() if "```python" in page.read_text(encoding="utf-8")]
+
+
+def alike(said: str, printed: str) -> float:
+    """How much of what a page says is printed is printed, numbers and spaces aside."""
+    told, found = (re.sub(r"[\d\s.+-]+", " ", text).strip() for text in (said, printed))
+    return difflib.SequenceMatcher(None, told, found, autojunk=False).ratio()
+
+
+@pytest.mark.parametrize("page", coded(), ids=lambda page: str(page.relative_to(DOCS)))
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    for ran in run(page):
+        if ran.block.kind == "picture":
+            assert (page.parent / ran.block.path).is_file(), "docs/tools/refresh.py draws it"
+            assert hasattr(ran.record, "save") or hasattr(ran.record, "savefig")
+        elif ran.block.printed:
+            assert alike(ran.block.text, ran.printed) > 0.8, (
+                f"{page.name} no longer prints what it says:\n{ran.printed}"
+            )
+
+
+def test_what_is_no_longer_printed_is_seen() -> None:
+    said = "target yes: the model says 0.91\n  age > 30  │████  +0.21  [+0.20, +0.22]"
+    assert alike(said, "target yes: the model says 0.87\n  age > 30  │██  +0.19  [+0.18, +0.20]") > 0.8
+    assert alike(said, "yes (0.91)\nage over 30: 0.21 more") < 0.8
+
+
+def test_blocks_are_found_where_they_stand() -> None:
+    text = (
+        '# A\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n\n=== "tab"\n\n    ```python\n    x = 2\n    ```\n\n'
+    )
+    text += "<!-- draw why -->\n![A chart](../pictures/why.svg)\n\nWords.\n\n```text\nnot printed\n```\n"
+    found = list(blocks(text))
+    assert [block.kind for block in found] == ["python", "text", "python", "picture", "text"]
+    assert [block.printed for block in found] == [False, True, False, False, False]
+    assert found[2].text == "x = 2\n"
+    assert (found[3].text, found[3].path) == ("why", "../pictures/why.svg")
+    assert text[found[1].start : found[1].stop] == "1\n"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as it is for readers: every warning ends the build."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+class Fetched(HTMLParser):
+    """What a browser fetches for a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.addresses += [given[FETCHED[tag]] or ""] if FETCHED.get(tag) in given else []
+        self.addresses += re.findall(r"url\(['\"]?([^)'\"]+)", given.get("style") or "")
+
+
+def foreign(address: str) -> bool:
+    return bool(re.match(r"(?:[a-z]+:)?//", address))
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        seen = Fetched()
+        seen.feed(page.read_text(encoding="utf-8"))
+        assert not [each for each in seen.addresses if foreign(each)], page.name
+    for sheet in site.rglob("*.css"):
+        text = sheet.read_text(encoding="utf-8")
+        assert not [each for each in re.findall(r"(?:url\(|@import )['\"]?([^)'\"]+)", text) if foreign(each)]
+    for figure in site.rglob("*.svg"):
+        text = figure.read_text(encoding="utf-8")
+        found = re.findall(r"(?:href|src)=\"([^\"]+)\"|url\(['\"]?([^)'\"]+)", text)
+        assert not [each for pair in found for each in pair if foreign(each)], figure.name
+    seen = Fetched()
+    seen.feed('<p><img src="//elsewhere/a.png"><a href="https://elsewhere">fine</a></p>')
+    assert [each for each in seen.addresses if foreign(each)] == ["//elsewhere/a.png"]
+
+
+def test_the_search_knows_every_page(site: Path) -> None:
+    index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    for page in (*pages(), Path("docs/benchmarks.md")):
+        place = page.with_suffix(".html").name
+        assert place in index, f"{page.name} cannot be found by searching"
+
+
+def test_the_reference_has_every_public_name() -> None:
+    text = "".join(reference().values())
+    named = re.findall(r"^::: veridical\.[.\w]+\.(\w+)$", text, re.MULTILINE)
+    assert sorted(named) == sorted(set(vd.__all__) - {"__version__"}), "each once, and none that is missing"
