@@ -20,7 +20,8 @@ PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 SOUNDS = (".wav", ".flac", ".ogg", ".oga", ".mp3", ".aif", ".aiff", ".au", ".opus")
 ARRAYS = (".npy", ".npz")
 FAMILIES = {"tables": TABLES, "texts": TEXTS, "pictures": PICTURES, "sounds": SOUNDS, "arrays": ARRAYS}
-BEGINNINGS = {  # of files that are not plain text: how they begin, what that is, and the suffixes that go with it
+# How files begin that are not plain text, what they are, and their suffixes, of which the first is the usual one.
+BEGINNINGS = {
     b"PAR1": ("a Parquet file", (".parquet",)),
     b"\x89PNG": ("a PNG picture", (".png",)),
     b"\xff\xd8\xff": ("a JPEG picture", (".jpg", ".jpeg")),
@@ -29,7 +30,7 @@ BEGINNINGS = {  # of files that are not plain text: how they begin, what that is
     b"fLaC": ("a FLAC recording", (".flac",)),
     b"OggS": ("an Ogg recording", (".ogg", ".oga", ".opus")),
     b"\x1f\x8b": ("compressed by gzip", ()),
-    b"PK\x03\x04": ("a zip file, such as a workbook of Excel", (".npz",)),
+    b"PK\x03\x04": ("a zip file, such as a workbook of Excel", ("", ".npz")),
     b"\xd0\xcf\x11\xe0": ("an old workbook of Excel", ()),
     b"%PDF": ("a PDF document", ()),
     b"SQLite": ("an SQLite database", ()),
@@ -73,7 +74,7 @@ def family_of(path: Path) -> str:
         what = f"{path} is {told[0]}" if told else f"nothing is known of {suffix or 'no suffix'}: {path}"
         raise InputError(f"{what}; data are read from {known}")
     if told and suffix not in told[1]:
-        right = f": call it {path.stem}{told[1][0]}" if told[1] else ": save it as CSV, say"
+        right = f": call it {path.stem}{told[1][0]}" if any(told[1][:1]) else ": save it as CSV, say"
         raise InputError(f"{path} is {told[0]} by its content, not what its name says{right}")
     return family
 

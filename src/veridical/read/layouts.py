@@ -51,11 +51,11 @@ def arranged(batch: Array, shape: Shape) -> Array | None:
 
     Where several orders fit, pictures get their channels first, as most networks have them; None if none fits.
     """
-    moved = [batch, *([np.moveaxis(batch, -1, 1)] if batch.ndim > 2 else [])]
-    if is_picture(batch.shape[1:]):
-        moved.reverse()
-    single = [batch[..., 0]] if batch.ndim > 2 and batch.shape[-1] == 1 else []
-    orders = [*moved, batch[:, None], batch[..., None], *single]
+    orders = [batch]
+    if batch.ndim > 2:
+        first, last = np.moveaxis(batch, -1, 1), np.moveaxis(batch, 1, -1)
+        orders = [first, batch] if is_picture(batch.shape[1:]) else [batch, first, last]
+    orders += [batch[:, None], batch[..., None], *([batch[..., 0]] if batch.shape[-1] == 1 else [])]
     return next((order for order in orders if fits(order.shape[1:], shape)), None)
 
 

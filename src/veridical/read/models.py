@@ -40,7 +40,7 @@ def from_thing(thing: Any, place: str, loading: Loading) -> Loaded:
     if isinstance(thing, Network):
         return Loaded(thing)
     if is_module(thing):
-        return Loaded(network_of(thing, loading.pixels), arrays=True)
+        return Loaded(network_of(thing, loading.pixels), arrays=True, pixels=loading.pixels)
     if is_estimator(thing):
         return from_estimator(thing)
     if not callable(thing) or isinstance(thing, type):

@@ -53,10 +53,10 @@ def beside(difference: Difference, most: int = MOST_PARTS) -> Markup:
 def _side(d: Difference, title: str, side: Explanation | Explanations, chosen: list[int]) -> Markup:
     """What one side says, with its instance."""
     head = tag("h4", {}, tag("bdi", {}, escape(title, 80)))
-    lines = [tag("p", {}, escape(minus(words[0].upper() + words[1:]), 900)) for words in side_words(side)]
+    lines = [tag("p", {}, escape(words[0].upper() + words[1:], 900)) for words in side_words(side)]
     view = side.view if isinstance(side, Explanation) else None
     seen = drawing(view, marked(d, side, chosen)) if view is not None and isinstance(side, Explanation) else NONE
-    return tag("section", {"class": "vd-side"}, head, *lines, seen)
+    return tag("article", {"class": "vd-side"}, head, *lines, seen)
 
 
 def _table(d: Difference, chosen: list[int]) -> Markup:
@@ -66,12 +66,12 @@ def _table(d: Difference, chosen: list[int]) -> Markup:
     spans = _span(np.nan_to_num(d.weights[chosen]), None), _span(d.difference[chosen], d.intervals[chosen])
     heads = (
         "Part",
-        f"Weights: {first} above, {second} below",
+        "Effect on the output",
         "Weights",
         f"{second} less {first}",
         "95 % interval",
     )
-    classes = ("", "", "vd-w", "", "vd-i")
+    classes = ("", "", "vd-w", "vd-apart", "vd-i")
     titles = [
         tag("th", {"scope": "col", **({"class": c} if c else {})}, escape(head))
         for head, c in zip(heads, classes, strict=True)
@@ -86,7 +86,7 @@ def _table(d: Difference, chosen: list[int]) -> Markup:
         tag("thead", {}, tag("tr", {}, *titles)),
         tag("tbody", {}, *rows),
     )
-    return join(drawn, legend(*SIGNS, KEY))
+    return join(drawn, legend(*SIGNS, f"upper bar: {first}, lower bar: {second}", KEY))
 
 
 def _row(d: Difference, j: int, spans: tuple[Span, Span], show: Callable[[float], str], key: Markup) -> Markup:

@@ -311,7 +311,8 @@ margin:0 0 1.4em}
 .vd .vd-difference col.vd-ci{width:9.6em}
 .vd .vd-neutral{background:#565d66}
 .vd .vd-two svg{height:18px}
-.vd .vd-two svg:first-child .vd-up,.vd .vd-two svg:first-child .vd-down{fill-opacity:.5}
+.vd .vd-two svg:first-child rect{fill-opacity:.3;stroke-width:1.5}
+.vd .vd-two svg:first-child .vd-up{stroke:var(--vd-up)}.vd .vd-two svg:first-child .vd-down{stroke:var(--vd-down)}
 .vd .vd-apart{padding:0 0 0 1em}
 .vd .vd-difference td span,.vd .vd-difference td small{display:block}
 .vd .vd-difference td.vd-w span:first-child{font-weight:450}
