@@ -20,7 +20,7 @@ def completed(known: Sequence[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-MODEL_FORMS = "model.onnx, .skops, .joblib or .pkl (these two with --trust), module:name or file.py:name"
+MODEL_FORMS = "a file (.onnx, .skops, .pt2; with --trust also .joblib, .pkl, .pt), module:name or file.py:name"
 DATA_FORMS = "CSV, Parquet, JSONL, text, picture or sound files, arrays (.npy), or folders of them"
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_FORMS, show_default=False)]
