@@ -98,8 +98,10 @@ def test_names_of_rows_come_from_pandas_or_a_column(tmp_path: Path) -> None:
 def test_labels_columns_and_dates(tmp_path: Path) -> None:
     text = "when,a,b,y\n2024-01-31,1,2,no\n2024-02-01 10:30,3,4,yes\n"
     plain = read(tmp_path / "a.csv", text)
-    assert "when" in plain.notes[0]
-    assert "--dates" in plain.notes[0]
+    assert fitted(plain, ANY).notes == (
+        "read as words, though they look like dates: when (--dates reads them as such)",
+    )
+    assert "look like dates" not in str(fitted(plain, Loaded(ANY.predict, columns=("a", "b"))).notes)
     reading = Reading(label="y", columns=("b", "when"), dates=("when",))
     with pytest.raises(vd.InputError, match="does not hold dates"):
         read(tmp_path / "b.csv", text, reading=reading)  # of two forms
@@ -370,11 +372,21 @@ def test_columns_are_put_in_the_order_of_the_model(tmp_path: Path) -> None:
         fitted(data, Loaded(ANY.predict, columns=("mroe", "b", "zz")))
     with pytest.raises(vd.InputError, match=r"takes 2 columns, and these are 3: 'b', 'a b', 'more'; --label"):
         fitted(data, Loaded(ANY.predict, width=2))
+    with pytest.raises(
+        vd.InputError, match=r"wants a column 'b_x' and 1 more.*columns made of 'b'; store a pipeline"
+    ):
+        fitted(data, Loaded(ANY.predict, columns=("b_x", "b_y", "more")))
     array = fitted(data, Loaded(ANY.predict, width=3, arrays=True))
     assert isinstance(array.instances, np.ndarray)
     words = read(tmp_path / "b.csv", PEOPLE)
     with pytest.raises(vd.InputError, match="wanted numbers in all columns, and 'city' holds 'Linz'"):
         fitted(words, Loaded(ANY.predict, arrays=True))
+
+
+def test_columns_that_name_rows_are_pointed_at(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"who": [f"C{i}" for i in range(30)], "n": range(30), "plan": ["a", "b"] * 15})
+    data = read(tmp_path / "a.csv", frame.to_csv(index=False))
+    assert fitted(data, ANY).notes == ("different in every row: who (--id takes it for the names of rows)",)
 
 
 def test_a_table_of_texts(tmp_path: Path) -> None:

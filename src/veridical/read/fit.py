@@ -14,7 +14,7 @@ from veridical.read.layouts import COLORS, Shape, is_picture
 from veridical.read.media import resized, together
 from veridical.read.parts import PARTS, kind_of_parts
 from veridical.read.records import ARRAY, PICTURE, SERIES, SOUND, TABLE, TABLES, TEXT, Data, Loaded, near
-from veridical.read.tables import text_columns
+from veridical.read.tables import doubts, text_columns
 from veridical.records import Floats
 from veridical.represent.schema import some
 
@@ -94,10 +94,8 @@ def _table(data: Data, model: Loaded) -> Data:
         )
     columns = tuple(map(str, frame.columns))
     text = data.text if data.text in columns and not model.arrays else None
-    unread = [c for c in text_columns(frame) if c != text]
-    if unread:
-        notes += (f"each text is taken as a whole: {', '.join(unread)} (--text explains one by its words)",)
     instances = _numbers(frame) if model.arrays else frame
+    notes += doubts(frame, text)
     return replace(data, instances=instances, kind=TABLE, columns=columns, text=text, notes=notes)
 
 
@@ -107,9 +105,15 @@ def _by_name(frame: pd.DataFrame, model: Loaded) -> tuple[pd.DataFrame, tuple[st
     found = {name: name if name in frame else plain.get(_plain(name)) for name in model.columns or ()}
     missing = [name for name, column in found.items() if column is None]
     if missing:
-        alike = near(missing[0], list(frame.columns))
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise InputError(f"the model wants a column {missing[0]!r}{more}, which the data do not have{alike}")
+        encoded = [c for c in frame.columns if missing[0].startswith(f"{c}_") and c not in found]
+        do = (
+            f": it was trained on columns made of {encoded[0]!r}; store a pipeline that makes them too, or name a "
+            "function that does, as in file.py:predict"
+            if encoded
+            else near(missing[0], list(frame.columns))
+        )
+        raise InputError(f"the model wants a column {missing[0]!r}{more}, which the data do not have{do}")
     extra = [c for c in frame.columns if c not in found.values()]
     notes = (f"left out, for the model does not take them: {', '.join(extra)}",) if extra else ()
     return frame[list(found.values())], notes
