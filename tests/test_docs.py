@@ -30,7 +30,10 @@ def test_the_readme_is_filled_in() -> None:
 def test_the_demo_prints_and_writes_one_page(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "veridical", str(page)], capture_output=True, text=True, check=True
+        [sys.executable, "-W", "error", "-m", "veridical", "demo", str(page)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     said = (
         "malignant",

@@ -40,10 +40,11 @@ def alike(said: str, printed: str) -> float:
 @pytest.mark.parametrize("page", coded(), ids=lambda page: str(page.relative_to(DOCS)))
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
     for ran in run(page):
         if ran.block.kind == "picture":
             assert (page.parent / ran.block.path).is_file(), "docs/tools/refresh.py draws it"
-            assert hasattr(ran.record, "save")
+            assert hasattr(ran.record, "save") or hasattr(ran.record, "savefig")
         elif ran.block.printed:
             assert alike(ran.block.text, ran.printed) > 0.8, (
                 f"{page.name} no longer prints what it says:\n{ran.printed}"

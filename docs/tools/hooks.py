@@ -9,6 +9,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from gallery import gallery
+from peers import filled
 from reference import reference
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +52,7 @@ def made() -> dict[str, str]:
     return {
         **experiments(),
         **reference(),
+        "gallery.md": gallery(),
         "benchmarks.md": benchmarks,
         "changelog.md": changes,
         "contributing.md": contributing,
@@ -57,8 +60,8 @@ def made() -> dict[str, str]:
 
 
 def on_page_markdown(markdown: str, **more: Any) -> str:
-    """Tables that are folded away are Markdown, too."""
-    return FOLDED.sub(r'<details markdown="1">\n\1', markdown)
+    """Tables that are folded away are Markdown, too, and those beside peers are made here."""
+    return FOLDED.sub(r'<details markdown="1">\n\1', filled(markdown))
 
 
 def on_config(config: Any) -> Any:
@@ -78,4 +81,6 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, place, content=body))
     for figure in sorted((ROOT / "experiments" / "results").glob("*.svg")):
         files.append(File.generated(config, f"experiments/results/{figure.name}", abs_src_path=str(figure)))
+    for measured in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
+        files.append(File.generated(config, f"results/{measured.name}", abs_src_path=str(measured)))
     return files

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import importlib
 import math
+import unicodedata
 from numbers import Integral, Real
 from types import ModuleType
 from typing import Any
 
+JOINERS = frozenset("\u200c\u200d")  # invisible, but Persian and emoji cannot do without
+LONGEST = 4000  # characters of a message
+
 
 class VeridicalError(Exception):
-    """Anything veridical raises on purpose; the message says what to do."""
+    """Anything veridical raises on purpose; the message says what to do.
+
+    Foreign names in it can neither steer a terminal nor flood it.
+    """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        head = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+        return head if head.isprintable() else "".join(c if c == "\n" else harmless(c) for c in head)
 
 
 class InputError(VeridicalError, ValueError):
@@ -62,3 +74,10 @@ def require(module: str, *, extra: str) -> ModuleType:
         raise MissingPackage(
             f"this needs {package}, which is not installed: pip install 'veridical[{extra}]'"
         ) from cause
+
+
+def harmless(c: str) -> str:
+    """A character that can neither steer nor hide: a space or a replacement for those that can."""
+    if c in "\t\n\r\v\f\x85\u2028\u2029":
+        return " "
+    return "\ufffd" if unicodedata.category(c) in {"Cc", "Cf", "Cs"} and c not in JOINERS else c

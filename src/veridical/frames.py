@@ -21,16 +21,16 @@ def frame(items: Sequence[Explanation]) -> pd.DataFrame:
     counts = np.array([len(e.parts) for e in items], dtype=np.int64)
     parts = list(chain.from_iterable(e.parts for e in items))
     intervals = np.concatenate([np.empty((0, 2)), *(e.intervals for e in items)])
-    targets = pd.Series([e.target for e in items], dtype=None if items else object)
+    targets = _answers([e.target for e in items])
     numbers = ("prediction", "local_prediction", "fidelity")
     calls = np.array([e.n_calls for e in items], dtype=np.int64)
     return pd.DataFrame(
         {
             "row": np.repeat(np.arange(len(items)), counts),
             "target": targets.repeat(counts.tolist()).array,
-            "part": [p.name for p in parts],
-            "column": [p.column for p in parts],
-            "relation": [p.relation for p in parts],
+            "part": _texts(p.name for p in parts),
+            "column": _texts(p.column for p in parts),
+            "relation": _texts(p.relation for p in parts),
             "weight": np.concatenate([np.empty(0), *(e.weights for e in items)]),
             "low": intervals[:, 0],
             "high": intervals[:, 1],
@@ -102,16 +102,16 @@ def difference_frame(d: Difference) -> pd.DataFrame:
 def grouping_frame(g: Grouping) -> pd.DataFrame:
     """One line a group and feature that its explanation has."""
     group, part = np.nonzero(g.weights)
-    names, regions = np.array(g.names, dtype=object), np.array([r.sentence for r in g.regions], dtype=object)
+    names = g.names
     return pd.DataFrame(
         {
             "group": group,
             "size": g.sizes[group],
-            "part": names[part],
+            "part": _texts(names[j] for j in part),
             "weight": g.weights[group, part],
             "low": g.intervals[group, part, 0],
             "high": g.intervals[group, part, 1],
-            "region": regions[group],
+            "region": _texts(g.regions[k].sentence for k in group),
             "fidelity": g.fidelities[group],
             "intercept": g.intercepts[group],
         }
@@ -126,8 +126,8 @@ def pick_frame(p: Pick) -> pd.DataFrame:
         {
             "model": np.ones(len(step), dtype=np.int64),
             "row": p.chosen[step],
-            "target": pd.Series([p.chosen_targets[t] for t in step], dtype=None if len(step) else object),
-            "part": [p.names[j] for j in part],
+            "target": _answers([p.chosen_targets[t] for t in step]),
+            "part": _texts(p.names[j] for j in part),
             "weight": np.asarray(found.data, dtype=np.float64),
             "importance": p.importance[part],
             "coverage": p.coverage[step],
@@ -159,5 +159,16 @@ def report_frame(r: Report) -> pd.DataFrame:
 
 
 def _texts(values: Iterable[str]) -> pd.Series:
-    """A column of texts, whether or not there are any."""
-    return pd.Series(list(values), dtype=str)
+    """A column of texts, whether or not there are any; of objects where one is not valid Unicode."""
+    found = list(values)
+    try:
+        return pd.Series(found, dtype=str)
+    except UnicodeEncodeError:
+        return pd.Series(found, dtype=object)
+
+
+def _answers(targets: Sequence[int | str]) -> pd.Series:
+    """A column of targets: numbers, texts or both."""
+    if targets and all(isinstance(target, str) for target in targets):
+        return _texts(map(str, targets))
+    return pd.Series(list(targets), dtype=None if targets else object)

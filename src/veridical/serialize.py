@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 
 from veridical.debug.audit import Audit
-from veridical.errors import InputError, require
+from veridical.errors import InputError, harmless, require
 from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.packing.audits import pack_audit, unpack_audit
@@ -47,6 +47,7 @@ Reader: TypeAlias = Callable[[Any], Loaded]
 Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
 SCHEMA = 4  # 2: views, 3: maps, checks, 4: purposes, causes; raised when an older version would read less
+FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # what the formula of a spreadsheet may begin with
 ROWS = 4096  # explanations a Parquet row group
 UNSEEN = ("view", "map", "findings")  # columns that an older file may not have, each JSON or nothing
 KINDS: dict[type, str] = {
@@ -155,9 +156,17 @@ def _write_figure(form: str, record: Explanation | Framed, stream: BinaryIO) -> 
 
 
 def _write_lines(record: Framed, stream: BinaryIO) -> None:
-    """The frame, to be read by anything."""
-    with _unicode():
-        stream.write(record.to_frame().to_csv(index=False).encode())
+    """The frame, for people with a spreadsheet; what is to be read back exactly is saved otherwise."""
+    frame = record.to_frame()
+    for name in frame.columns[[kind.kind == "O" for kind in frame.dtypes]]:
+        frame[name] = [_cell(value) if isinstance(value, str) else value for value in frame[name]]
+    stream.write(frame.to_csv(index=False).encode())
+
+
+def _cell(text: str) -> str:
+    """A text on one line that no spreadsheet takes for a formula: an apostrophe says that it is a text."""
+    safe = text if text.isprintable() else "".join(map(harmless, text))
+    return f"'{safe}" if safe.startswith(FORMULAS) else safe
 
 
 def _write_frame(record: Framed, stream: BinaryIO) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from veridical.cli.checks import audit, debug, evaluate, veracity
+from veridical.cli.compare import compare
 from veridical.cli.explain import explain
 from veridical.cli.show import demo, show, version
 from veridical.cli.summaries import group, pick
@@ -19,6 +20,7 @@ from veridical_command import BROKEN, asked
 STOPPED = 130  # by Ctrl-C, as shells have it
 COMMANDS: dict[type, Callable[[Any], int]] = {
     asked.Audit: audit,
+    asked.Compare: compare,
     asked.Debug: debug,
     asked.Demo: demo,
     asked.Evaluate: evaluate,

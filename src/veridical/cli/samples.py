@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from sklearn.model_selection import train_test_split
 
 from veridical.demo import paragraphs
 from veridical.errors import InputError
-from veridical.read.models import model_of
 from veridical.records import Floats
 from veridical.render.pixels import png
 
+NAMES = (
+    *("apples", "audits.py", "data.csv", "model.joblib", "model.onnx", "model.py"),
+    *("texts.jsonl", "train.csv", "train.jsonl"),
+)
 GRAPES = ("Barolo", "Grignolino", "Barbera")
 MODEL = '''"""Models to try the commands on; each is trained when it is asked for."""
 
@@ -60,30 +64,29 @@ def topic():
 
 
 def ripe(pictures):
-    """How ripe the apples in pictures are: how much redder than green they are, pixel by pixel."""
+    """How ripe apples in pictures are: how much redder than green, summed over their pixels."""
     red, green = np.asarray(pictures, dtype=float)[..., 0], np.asarray(pictures, dtype=float)[..., 1]
-    return 1 / (1 + np.exp(5 - 0.002 * np.clip(red - green - 60, 0, None).sum(axis=(1, 2))))
+    return 1 / (1 + np.exp(2.5 - np.clip(red - green - 60, 0, None).sum(axis=(1, 2)) / 30_000))
 '''
 AUDITS = '''"""What to audit: veridical audit audits:subject"""
 
 import pandas as pd
-from model import HERE, forest
+from model import HERE, linear
 
 import veridical as vd
 
 train, test = pd.read_csv(HERE / "train.csv"), pd.read_csv(HERE / "data.csv")
 y_train, y_test = train.pop("grape"), test.pop("grape")
-subject = vd.Subject(forest().predict_proba, vd.Rows(train), test, y=y_test, training=(train, y_train))
+subject = vd.Subject(linear().predict_proba, vd.Rows(train), test, y=y_test, training=(train, y_train))
 '''
 
 
 def write_samples(place: str) -> list[Path]:
-    """Write a model and data into a folder, which may not have any of them yet."""
+    """Write models and data into a folder, which may not have any of them yet."""
     folder = Path(place)
-    names = ("model.py", "audits.py", "data.csv", "train.csv", "texts.jsonl", "train.jsonl", "apples")
-    there = [name for name in (*names, "model.joblib", "model.onnx", "model.skops") if (folder / name).exists()]
+    there = [name for name in NAMES if (folder / name).exists()]
     if there:
-        raise InputError(f"there is a {there[0]} in {place!r} already: name another folder, such as samples")
+        raise InputError(f"{place!r} has {there[0]} in it already: name another folder, such as samples")
     (folder / "apples").mkdir(parents=True)
     (folder / "model.py").write_text(MODEL, encoding="utf-8")
     (folder / "audits.py").write_text(AUDITS, encoding="utf-8")
@@ -92,9 +95,7 @@ def write_samples(place: str) -> list[Path]:
     for i, ripe in enumerate((True, False, True)):
         (folder / "apples" / f"apple-{i}.png").write_bytes(png(_apple(i, ripe)))
     _write_models(folder)
-    return sorted(
-        path for path in folder.iterdir() if path.name in (*names, "model.joblib", "model.onnx", "model.skops")
-    )
+    return [folder / name for name in NAMES if (folder / name).exists()]
 
 
 def _write_wines(folder: Path) -> None:
@@ -126,13 +127,10 @@ def _apple(seed: int, ripe: bool) -> Any:
 
 
 def _write_models(folder: Path) -> None:
-    """The forest as a file: of joblib, and of ONNX and skops where these are there."""
+    """The forest as a file: a pickle, and ONNX where there is something to write it by."""
     train = pd.read_csv(folder / "train.csv").drop(columns="grape")
-    model: Any = model_of(f"{folder / 'model.py'}:forest").predict
-    model = model.__self__
+    model = runpy.run_path(str(folder / "model.py"))["forest"]()
     joblib.dump(model, folder / "model.joblib")
     if importlib.util.find_spec("skl2onnx"):
         convert = importlib.import_module("skl2onnx").to_onnx
         (folder / "model.onnx").write_bytes(convert(model, train[:1]).SerializeToString())
-    if importlib.util.find_spec("skops"):
-        importlib.import_module("skops.io").dump(model, folder / "model.skops")

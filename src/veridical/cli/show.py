@@ -26,7 +26,8 @@ def put(record: Any, given: asked.Shown) -> None:
         write_json(record, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     elif not given.quiet:
-        require("rich.console", extra="cli").Console(file=sys.stdout).print(record)
+        rich = require("rich.console", extra="cli")
+        rich.Console(file=sys.stdout, markup=False, highlight=False, emoji=False).print(record, soft_wrap=True)
     if not given.quiet:
         for path in given.out or ():
             print(f"written: {path}", file=sys.stderr)

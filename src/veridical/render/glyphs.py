@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from veridical.errors import harmless
 from veridical.records import Floats, View
 from veridical.render import sound
 from veridical.render.marks import Marks, pieces, stretches, telling
 from veridical.render.pixels import Labels, envelope, inside, sample
-from veridical.render.words import cells, fit, harmless, percent, plain, shorten
+from veridical.render.words import cells, fit, percent, plain, shorten
 
 RAISES, LOWERS, NOTHING = "░▒▓", "-=≡", "·"  # the stronger, the denser
 KEY = f"{RAISES} raises the output, {LOWERS} lowers it; letters as below"

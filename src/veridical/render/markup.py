@@ -10,13 +10,15 @@ import html
 from collections.abc import Mapping
 from typing import NewType
 
-from veridical.render.words import harmless, plain
+from veridical.errors import harmless
+from veridical.render.words import plain
 
 Markup = NewType("Markup", str)
 
 SPACES = frozenset("\t\n\u00ad\u200b\u2060\ufeff")  # harmless in a text, and part of how it is set
 VOID = frozenset({"image", "path", "rect", "use"})
 OPEN = frozenset({"col"})  # without an end
+OURS = frozenset({"d", "href", "src", "style"})  # attributes that only we fill, and that may be long
 NONE = Markup("")
 
 
@@ -34,7 +36,8 @@ def whole(text: str) -> Markup:
 
 def tag(name: str, attributes: Mapping[str, object], *inner: Markup) -> Markup:
     """An element; the values of its attributes are escaped, its content is markup already."""
-    written = "".join(f' {key}="{escape(value, 10_000_000)}"' for key, value in attributes.items())
+    limits = {key: 10_000_000 if key in OURS else 1000 for key in attributes}
+    written = "".join(f' {key}="{escape(value, limits[key])}"' for key, value in attributes.items())
     if name in OPEN:
         return Markup(f"<{name}{written}>")
     return Markup(

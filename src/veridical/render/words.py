@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from veridical.attribute.purposes import question_of
+from veridical.errors import JOINERS, harmless
 from veridical.records import Explanation, Explanations, Floats, Part
 
 Fact: TypeAlias = tuple[str, str, str]  # a name, its value, what it means
 MOST_NOTES = 6
-JOINERS = frozenset("\u200c\u200d")  # invisible, but Persian and emoji cannot do without
 
 
 class Weighed(Protocol):
@@ -260,10 +260,3 @@ def fit(text: str, limit: int) -> str:
 def shorten(text: str, limit: int) -> str:
     """The text, or what fits into ``limit`` columns of a terminal, and an ellipsis."""
     return text if fit(text, limit) == text else fit(text, limit - 1) + "…"
-
-
-def harmless(c: str) -> str:
-    """A character that can neither steer nor hide: a space or a replacement for those that can."""
-    if c in "\t\n\r\v\f\x85\u2028\u2029":
-        return " "
-    return "\ufffd" if unicodedata.category(c) in {"Cc", "Cf", "Cs"} and c not in JOINERS else c
