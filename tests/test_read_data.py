@@ -225,7 +225,7 @@ def test_pictures_become_bytes_of_three_colors(tmp_path: Path) -> None:
     assert (by_name["d.png"] == 255).all()
     assert (by_name["e.png"] == 255).all()
     assert by_name["h.jpg"].shape == (8, 6, 3)
-    assert any("transparent was put on white: d.png" in note for note in data.notes)
+    assert any("transparent is put on white: d.png" in note for note in data.notes)
     assert any("brought to bytes: e.png" in note for note in data.notes)
     assert data_of([str(tmp_path / "[ab].png")]).instances.shape == (2, 6, 8, 3)
 
@@ -235,7 +235,21 @@ def test_only_the_first_frame_is_read(tmp_path: Path) -> None:
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
     data = data_of([str(tmp_path / "a.gif")])
     assert abs(int(data.instances[0].max()) - 10) < 3
-    assert "only the first frame was read: a.gif" in data.notes
+    assert "only the first frame is read: a.gif" in data.notes
+
+
+def test_files_are_read_when_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(4):
+        Image.fromarray(np.full((4, 4 + i // 3, 3), i, np.uint8)).save(tmp_path / f"{i}.png")
+    data = fitted(data_of([str(tmp_path)]), Loaded(ANY.predict, shape=(3, 8, None)))
+    sizes: list[Any] = []
+    monkeypatch.setattr("veridical.read.fit.resized", lambda picture, *size: sizes.append(size) or picture)
+    assert data.instance(2).max() == 2
+    some = data.some([3, 1, 0])
+    assert (some.names, len(some), len(sizes)) == (("3.png", "1.png", "0.png"), 3, 1)
+    assert [x.max() for x in some.instances] == [3, 1, 0]
+    assert data.some([0, 1]).instances.shape == (2, 4, 4, 3)
+    assert sizes == [(8, None)] * 6
 
 
 def test_a_picture_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
@@ -254,7 +268,7 @@ def test_sounds(tmp_path: Path) -> None:
     assert [len(x) for x in data.instances] == [800, 800, 400]
     np.testing.assert_allclose(data.instances[0], tone, atol=1e-4)
     np.testing.assert_allclose(data.instances[1], 0, atol=1e-4)
-    assert data.notes == ("channels were mixed into one: b.flac",)
+    assert data.notes == ("channels are mixed into one: b.flac",)
     cut = fitted(data, Loaded(ANY.predict, shape=(1, 600)))
     assert cut.instances.shape == (3, 600)
     np.testing.assert_array_equal(cut.instances[2, 400:], 0)
@@ -575,6 +589,7 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path, suffix: str, content:
         try:
             data = read(tmp_path / f"damaged{suffix}", bytes(damaged))
             representer_of(fitted(data, ANY))
+            assert len(data.instances)
         except vd.VeridicalError:
             refused += 1
     assert refused or suffix == ".txt"

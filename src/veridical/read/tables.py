@@ -19,6 +19,7 @@ from veridical.read.records import TABLE, Data, Reading, near
 
 SEPARATORS = (",", ";", "\t", "|")
 LOOKED_AT = 50  # lines by which a separator is told
+ENOUGH = 1000  # values by which texts are told from other words
 MANY = 20  # rows, from which on names can be told from values
 DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
@@ -179,7 +180,7 @@ def _is_text(column: pd.Series[Any]) -> bool:
 
 def text_columns(frame: pd.DataFrame) -> list[str]:
     """The columns that hold texts of several words."""
-    some = {name: frame[name].dropna() for name in frame.columns if _is_text(frame[name])}
+    some = {name: frame[name].dropna()[:ENOUGH] for name in frame.columns if _is_text(frame[name])}
     return [name for name, texts in some.items() if len(texts) and texts.str.contains(r"\S\s+\S").mean() > 0.5]
 
 
