@@ -520,16 +520,6 @@ def test_pages_are_saved(case: Any, tmp_path: Path) -> None:
     assert html.fragment(case()).split("</style>")[1].removesuffix("</div>") in leveled(markup)
 
 
-def test_other_suffixes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"cannot save grouping as 'g\.json'.*end in \.html; to use it again, pickle"
-    ):
-        cases.cars().save(tmp_path / "g.json")
-    with pytest.raises(InputError, match=r"cannot save pick as 'p\.parquet'.*end in \.json, \.html$"):
-        cases.pick().save(tmp_path / "p.parquet")
-    assert not list(tmp_path.iterdir())
-
-
 # ---- real ones
 
 
