@@ -167,7 +167,8 @@ def _read(e: Explanation, at: Ints) -> Floats:
     found[0] = np.nan
     here = at >= 0
     weights, ends = e.weights[at[here]], e.intervals[at[here]]
-    found[:, here] = weights, np.abs(weights - ends[:, 0]), np.abs(ends[:, 1] - weights)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found[:, here] = weights, np.abs(weights - ends[:, 0]), np.abs(ends[:, 1] - weights)
     unsure = np.zeros(len(at), bool)
     unsure[here] = set_to_zero(e)[at[here]]
     found[1:, unsure | np.isnan(found[1:]).any(axis=0)] = np.inf
