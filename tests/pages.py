@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from veridical.evaluate.records import Metric
 from veridical.records import Part, Record, View
@@ -34,6 +35,8 @@ def exact(value: Any) -> Any:
         return value.shape, [exact(getattr(value, key)) for key in ("data", "indices", "indptr")]
     if isinstance(value, (tuple, list)):
         return type(value), [exact(v) for v in value]
+    if isinstance(value, (pd.Timestamp, pd.Timedelta)):
+        return type(value), repr(value), value.unit
     if hasattr(value, "items"):
         return [(k, exact(v)) for k, v in value.items()]
     return type(value), value.hex() if isinstance(value, float) else repr(value)

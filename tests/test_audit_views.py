@@ -23,7 +23,6 @@ import explanations as made
 import veridical as vd
 from pages import Reader, assert_ours, exact, flat
 from veridical.errors import InputError
-from veridical.records import Verdict
 from veridical.render import html, terminal
 from veridical.render.audits import time_words
 from veridical.render.findings import MOST_EVIDENCE, MOST_NOTES
@@ -304,36 +303,6 @@ def test_the_comparison_itself_can_fail() -> None:
     ):
         assert exact(changed) != exact(v)
     assert exact(cases.verdict()) == exact(v)
-
-
-def older(path: Path, schema: int) -> None:
-    """A file as it was before there were maps and findings."""
-    document = json.loads(path.read_text())
-    for body in document["items"]:
-        for key in ("map", "findings", *(["view"] if schema == 1 else [])):
-            body.pop(key)
-    path.write_text(json.dumps({**document, "schema": schema}))
-
-
-@pytest.mark.parametrize("schema", [1, 2])
-def test_older_files_are_read(schema: int, tmp_path: Path) -> None:
-    made.many(3).save(tmp_path / "m.json")
-    older(tmp_path / "m.json", schema)
-    assert exact(load(tmp_path / "m.json")) == exact(made.many(3))
-    verdict = {"passed": True, "observed": 0.5, "expected": "nan", "sentence": "So."}
-    head = {"veridical": "verdict", "schema": schema, "version": "0.1.0", "items": [verdict]}
-    (tmp_path / "v.json").write_text(json.dumps(head))
-    assert exact(load(tmp_path / "v.json")) == exact(Verdict(True, 0.5, math.nan, "So."))
-
-
-def test_older_parquet_is_read(tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    made.many(3).save(tmp_path / "m.parquet")
-    table = parquet.read_table(tmp_path / "m.parquet")
-    known = {**table.schema.metadata, b"schema": b"2"}
-    older_table = table.drop_columns(["map", "findings"]).replace_schema_metadata(known)
-    parquet.write_table(older_table, tmp_path / "m.parquet")
-    assert exact(load(tmp_path / "m.parquet")) == exact(made.many(3))
 
 
 def test_json_is_strict(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.packing.explanations import judgment
 from veridical.records import Explanation, Measured, Verdict
-from veridical.summarize.records import Grouping, Pick
+from veridical.summarize.records import Grouping, Membership, Pick
 
 
 def frame(items: Sequence[Explanation]) -> pd.DataFrame:
@@ -114,6 +114,18 @@ def grouping_frame(g: Grouping) -> pd.DataFrame:
             "region": _texts(g.regions[k].sentence for k in group),
             "fidelity": g.fidelities[group],
             "intercept": g.intercepts[group],
+        }
+    )
+
+
+def membership_frame(m: Membership) -> pd.DataFrame:
+    """One line a feature: what the instance has, how much it speaks for the group, and the group's weight."""
+    return pd.DataFrame(
+        {
+            "group": np.full(len(m.parts), m.group, dtype=np.int64),
+            "probability": np.full(len(m.parts), m.probabilities[m.group], dtype=float),
+            "part": _texts(part.name for part in m.parts),
+            **{key.removesuffix("s"): getattr(m, key) for key in ("values", "reasons", "weights")},
         }
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from veridical.errors import InputError
@@ -34,12 +33,6 @@ class Page(Seen):
         object.__setattr__(self, "title", str(self.title))
         object.__setattr__(self, "lead", str(self.lead))
         object.__setattr__(self, "sections", tuple(map(_section, self.sections)))
-
-    def save(self, path: str | Path) -> None:
-        """Write the page, as .html."""
-        from veridical.serialize import save
-
-        save(self, path)
 
     def __repr__(self) -> str:
         from veridical.render.terminal import page

@@ -56,6 +56,16 @@ class Seen(Record):
 
     __slots__: tuple[str, ...] = ()
 
+    def save(self, path: str | Path) -> None:
+        """Write a file whose suffix says how; it appears whole or not at all.
+
+        ``vd.load`` reads .json and .parquet back. A page is .html, a table .csv; where there is a picture, it
+        is .png, .svg or .pdf; an audit may be .xml (JUnit), for servers that run tests.
+        """
+        from veridical.serialize import save
+
+        save(self, path)  # type: ignore[arg-type]  # any record that people look at
+
     def _repr_html_(self) -> str:
         from veridical.render.html import fragment
 
@@ -387,11 +397,6 @@ class Verdict(Seen):
 
         return verdict_frame(self)
 
-    def save(self, path: str | Path) -> None:
-        from veridical.serialize import save
-
-        save(self, path)
-
     def plot(self, ax: Any = None) -> Any:
         from veridical.render.outcomes import measures
 
@@ -466,11 +471,6 @@ class Explanation(Seen):
 
         return one_for_shap(self)
 
-    def save(self, path: str | Path) -> None:
-        from veridical.serialize import save
-
-        save(self, path)
-
     def plot(self, ax: Any = None) -> Any:
         from veridical.render.plot import bars
 
@@ -518,11 +518,6 @@ class Explanations(Seen):
         from veridical.exchange import many_for_shap
 
         return many_for_shap(self.items)
-
-    def save(self, path: str | Path) -> None:
-        from veridical.serialize import save
-
-        save(self, path)
 
     def __repr__(self) -> str:
         from veridical.render.terminal import overview

@@ -6,56 +6,48 @@ What was saved is what is loaded: floats bit for bit, and names that repeat are 
 from __future__ import annotations
 
 import json
-import os
-import uuid
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
-
-import numpy as np
 
 from veridical.debug.audit import Audit
 from veridical.errors import InputError, harmless, require
 from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
+from veridical.files import replacing
 from veridical.packing.audits import pack_audit, unpack_audit
+from veridical.packing.columns import arrow_array, arrow_schema, as_unicode, columns, explanations_of
 from veridical.packing.differences import pack_difference, unpack_difference
-from veridical.packing.explanations import (
-    ARRAYS,
-    NUMBERS,
-    TEXTS,
-    Pool,
-    facts,
-    pack_explanation,
-    pack_findings,
-    pack_verdict,
-)
+from veridical.packing.explanations import Pool, pack_explanation, pack_verdict
+from veridical.packing.groups import pack_grouping, pack_membership, unpack_grouping, unpack_membership
 from veridical.packing.picks import pack_pick, unpack_pick
 from veridical.packing.reports import pack_report, unpack_report
-from veridical.packing.values import STRICT, encode, pack_view
+from veridical.packing.values import STRICT
 from veridical.pages import Page
 from veridical.records import VERSION, Explanation, Explanations, Verdict
-from veridical.summarize.records import Grouping, Pick
+from veridical.summarize.records import Grouping, Membership, Pick
 
-Framed: TypeAlias = Verdict | Report | Audit | Difference
-Loaded: TypeAlias = Explanation | Explanations | Pick | Framed
-Saved: TypeAlias = Loaded | Grouping | Page
+Framed: TypeAlias = Verdict | Report | Audit | Difference | Pick | Grouping | Membership
+Loaded: TypeAlias = Explanation | Explanations | Framed
+Saved: TypeAlias = Loaded | Page
 Reader: TypeAlias = Callable[[Any], Loaded]
 Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
-SCHEMA = 4  # 2: views, 3: maps, checks, 4: purposes, causes; raised when an older version would read less
+SCHEMA = 5  # raised when an older version would read less; docs/schema.md says what came when
 FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # what the formula of a spreadsheet may begin with
+PARQUET = b"PAR1"  # how such a file begins
 ROWS = 4096  # explanations a Parquet row group
-UNSEEN = ("view", "map", "findings")  # columns that an older file may not have, each JSON or nothing
+DRAWN = (Explanation, Verdict, Report, Audit, Difference)  # records that have a picture
 KINDS: dict[type, str] = {
     Explanation: "explanation",
     Explanations: "explanations",
     Verdict: "verdict",
     Pick: "pick",
     Grouping: "grouping",
+    Membership: "membership",
     Report: "report",
     Audit: "audit",
     Page: "page",
@@ -65,16 +57,27 @@ PACKERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Explanation: pack_explanation,
     Verdict: pack_verdict,
     Pick: pack_pick,
+    Grouping: pack_grouping,
+    Membership: pack_membership,
     Report: pack_report,
     Audit: pack_audit,
     Difference: pack_difference,
+}
+UNPACKERS: dict[str, Reader] = {
+    "verdict": lambda body: Pool().verdict(body),
+    "pick": unpack_pick,
+    "grouping": unpack_grouping,
+    "membership": unpack_membership,
+    "report": unpack_report,
+    "audit": unpack_audit,
+    "difference": unpack_difference,
 }
 
 
 def save(record: Saved, path: str | Path) -> None:
     """Write a record; the suffix says how. The file appears whole or not at all."""
     target, write = Path(path), writer_of(type(record), path)
-    with _replacing(target) as stream:
+    with replacing(target) as stream:
         write(record, stream)
 
 
@@ -83,9 +86,8 @@ def writer_of(kind: type, path: str | Path) -> Callable[[Any, BinaryIO], None]:
     target, writers = Path(path), _writers(kind)
     write = writers.get(target.suffix.lower())
     if write is None:
-        hint = "; to use it again, pickle it" if kind is Grouping else ""
         known = ", ".join(writers)
-        raise InputError(f"cannot save {KINDS[kind]} as {target.name!r}: the name must end in {known}{hint}")
+        raise InputError(f"cannot save {KINDS[kind]} as {target.name!r}: the name must end in {known}")
     if not target.parent.is_dir():
         raise InputError(f"cannot save {target.name!r}: there is no folder {str(target.parent)!r}; create it")
     return write
@@ -93,44 +95,44 @@ def writer_of(kind: type, path: str | Path) -> Callable[[Any, BinaryIO], None]:
 
 def _writers(kind: type) -> Writers:
     """How records of a type are written, by suffix."""
-    figures: Writers = {f".{form}": partial(_write_figure, form) for form in ("png", "svg", "pdf")}
-    many: Writers = {".json": write_json, ".parquet": _write_parquet, ".html": _write_page}
-    framed = many | {".parquet": _write_frame, ".csv": _write_lines} | figures
-    kinds: dict[type, Writers] = {
-        Verdict: framed,
-        Audit: framed | {".xml": _write_tests},
-        Explanations: many,
-        Explanation: many | figures,
-        Pick: {".json": write_json, ".html": _write_page},
-        Grouping: {".html": _write_page},
-        Page: {".html": _write_page},
-        Report: framed,
-        Difference: framed,
-    }
-    return kinds[kind]
+    if kind is Page:
+        return {".html": _write_page}
+    plain = kind in (Explanation, Explanations)
+    found: Writers = {".json": write_json, ".parquet": _write_parquet if plain else _write_frame}
+    found |= {".csv": _write_lines, ".html": _write_page}
+    if kind in DRAWN:
+        found |= {f".{form}": partial(_write_figure, form) for form in ("png", "svg", "pdf")}
+    return found | ({".xml": _write_tests} if kind is Audit else {})
 
 
 def load(path: str | Path) -> Loaded:
     """Read back what ``save`` wrote as .json or .parquet."""
-    source, readers = Path(path), {".json": _read_json, ".parquet": _read_parquet}
-    read = readers.get(source.suffix.lower())
+    source = Path(path)
+    read = READERS.get(source.suffix.lower())
     if read is None:
-        raise InputError(f"cannot load {source.name!r}: the name must end in {', '.join(readers)}")
-    with source.open("rb") as stream:
-        return read(stream, source.name)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file that takes the place of ``path`` once it is complete."""
-    final = Path(os.path.realpath(path))  # a link stays a link
-    temporary = final.with_name(f".{uuid.uuid4().hex}.tmp")
+        raise InputError(f"cannot load {source.name!r}: the name must end in {', '.join(READERS)}")
     try:
-        with temporary.open("xb") as stream:
-            yield stream
-        os.replace(temporary, final)
-    finally:
-        temporary.unlink(missing_ok=True)
+        with source.open("rb") as stream:
+            _check_start(stream, source)
+            return read(stream, source.name)
+    except OSError as cause:
+        folder = str(source.parent)
+        words = (
+            f"it cannot be read ({cause.strerror})" if source.exists() else f"there is no such file in {folder!r}"
+        )
+        raise InputError(f"cannot load {source.name!r}: {words}") from cause
+
+
+def _check_start(stream: BinaryIO, source: Path) -> None:
+    """Refuse a file that is empty, or of the other format."""
+    start = stream.read(len(PARQUET))
+    stream.seek(0)
+    if not start:
+        raise InputError(f"{source.name!r} is empty: save it again")
+    is_parquet = source.suffix.lower() == ".parquet"
+    if (start == PARQUET) != is_parquet and (start == PARQUET or start.lstrip().startswith(b"{")):
+        held, suffix = ("JSON", ".json") if is_parquet else ("Parquet", ".parquet")
+        raise InputError(f"{source.name!r} holds {held}: give it a name that ends in {suffix}")
 
 
 def _write_page(record: Saved, stream: BinaryIO) -> None:
@@ -146,7 +148,9 @@ def _write_tests(record: Audit, stream: BinaryIO) -> None:
     stream.write(junit(record))
 
 
-def _write_figure(form: str, record: Explanation | Framed, stream: BinaryIO) -> None:
+def _write_figure(
+    form: str, record: Explanation | Verdict | Report | Audit | Difference, stream: BinaryIO
+) -> None:
     pyplot = require("matplotlib.pyplot", extra="plot")
     figure: Any = record.plot().figure
     try:
@@ -155,7 +159,7 @@ def _write_figure(form: str, record: Explanation | Framed, stream: BinaryIO) -> 
         pyplot.close(figure)
 
 
-def _write_lines(record: Framed, stream: BinaryIO) -> None:
+def _write_lines(record: Loaded, stream: BinaryIO) -> None:
     """The frame, for people with a spreadsheet; what is to be read back exactly is saved otherwise."""
     frame = record.to_frame()
     for name in frame.columns[[kind.kind == "O" for kind in frame.dtypes]]:
@@ -173,11 +177,12 @@ def _write_frame(record: Framed, stream: BinaryIO) -> None:
     """The frame, to be read by anything; the whole record beside it, for ``load``."""
     pa, pq = require("pyarrow", extra="parquet"), require("pyarrow.parquet", extra="parquet")
     kind = type(record)
-    with _unicode():
+    with as_unicode():
         table = pa.Table.from_pandas(record.to_frame(), preserve_index=False)
-        head = {**_head(record), KINDS[kind]: STRICT.encode(PACKERS[kind](record))}
+        whole = STRICT.encode(PACKERS[kind](record))
+        head = {**_head(record), KINDS[kind]: whole, "checksum": _checksum(whole)}
         known = {**(table.schema.metadata or {}), **{key: str(value) for key, value in head.items()}}
-        pq.write_table(table.replace_schema_metadata(known), stream)
+        pq.write_table(table.replace_schema_metadata(known), stream, write_page_checksum=True)
 
 
 def _head(record: Saved) -> dict[str, Any]:
@@ -187,7 +192,7 @@ def _head(record: Saved) -> dict[str, Any]:
 def _kind(head: Any, name: str) -> str:
     """The kind of record that a file says it holds, if this version can read it."""
     kind = head.get("veridical") if isinstance(head, dict) else None
-    if kind not in KINDS.values():
+    if kind not in UNPACKERS and kind not in ("explanation", "explanations"):
         raise InputError(f"{name!r} was not written by veridical: load reads only what save wrote")
     schema = int(head["schema"])
     if schema > SCHEMA:
@@ -217,103 +222,60 @@ def _record(kind: str, items: Sequence[Explanation]) -> Explanation | Explanatio
 
 
 def write_json(record: Loaded, stream: BinaryIO) -> None:
-    """One line an item, so that a difference between two files can be read."""
-    items = record.items if isinstance(record, Explanations) else (record,)
+    """One line an item, so that a difference between two files can be read; a checksum of the lines at the end."""
+    items, total = record.items if isinstance(record, Explanations) else (record,), 0
     stream.write(json.dumps(_head(record))[:-1].encode() + b', "items": [')
     for i, item in enumerate(items):
-        line = STRICT.encode(PACKERS[type(item)](item))
-        stream.write((",\n" if i else "\n").encode() + line.encode())
-    stream.write(b"\n]}\n")
+        line = STRICT.encode(PACKERS[type(item)](item)).encode()
+        total = zlib.crc32(line, total)
+        stream.write((b",\n" if i else b"\n") + line)
+    stream.write(f'\n], "checksum": "{total:08x}"}}\n'.encode())
 
 
 def _read_json(stream: BinaryIO, name: str) -> Loaded:
     with reading(name):
-        document = json.loads(stream.read().decode())
-        kind, pool = _kind(document, name), Pool()
-        alone = {"pick": unpack_pick, **_framed(pool)}
-        if kind in alone:
-            (body,) = document["items"]
-            return alone[kind](body)
-        return _record(kind, [pool.explanation(body) for body in document["items"]])
+        document = _parsed(stream.read().decode("utf-8-sig"))
+        kind, pool, items = _kind(document, name), Pool(), document["items"]
+        _check_sum("".join(map(STRICT.encode, items)) if "checksum" in document else "", document, name)
+        if kind in UNPACKERS:
+            (body,) = items
+            return UNPACKERS[kind](body)
+        return _record(kind, [pool.explanation(body) for body in items])
 
 
-def _framed(pool: Pool) -> dict[str, Reader]:
-    """Readers of records that a Parquet file holds whole, beside their frame."""
-    return {
-        "verdict": pool.verdict,
-        "report": unpack_report,
-        "audit": unpack_audit,
-        "difference": unpack_difference,
-    }
+def _parsed(text: str) -> Any:
+    """Strict JSON: no nan and no infinity, which are written as texts."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def _checksum(content: str) -> str:
+    return f"{zlib.crc32(content.encode()):08x}"
+
+
+def _check_sum(content: str, head: Mapping[str, Any], name: str) -> None:
+    """Refuse content that is not what was saved; files of older schemas have no checksum."""
+    if head.get("checksum", "") not in ("", _checksum(content)):
+        raise InputError(
+            f"{name!r} is damaged, or was changed after it was saved: its checksum is that of another content. "
+            "Save it again; to read what it holds all the same, take the checksum out"
+        )
 
 
 def _write_parquet(record: Explanation | Explanations, stream: BinaryIO) -> None:
     """One row an explanation, with lists for its parts."""
     pa, pq = require("pyarrow", extra="parquet"), require("pyarrow.parquet", extra="parquet")
     items = record.items if isinstance(record, Explanations) else (record,)
-    schema = _schema(pa).with_metadata({key: str(value) for key, value in _head(record).items()})
+    schema = arrow_schema(pa).with_metadata({key: str(value) for key, value in _head(record).items()})
     options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
     with pq.ParquetWriter(stream, schema, **options) as writer:
         for start in range(0, len(items), ROWS):
-            columns = _columns(items[start : start + ROWS])
-            arrays = [_array(columns[field.name], field.type, pa) for field in schema]
+            made = columns(items[start : start + ROWS])
+            arrays = [arrow_array(made[field.name], field.type, pa) for field in schema]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-
-
-def _schema(pa: Any) -> Any:
-    text, number, whole, texts = pa.string(), pa.float64(), pa.int64(), pa.list_(pa.string())
-    types = {"target": text, "target_is_index": pa.bool_(), **dict.fromkeys(NUMBERS, number)}
-    types |= {"n_calls": whole, "top_k": whole, "passed": pa.bool_(), "observed": number}
-    types |= {"expected": number, "sentence": text, "unsettled": pa.list_(texts), "notes": texts}
-    types |= {
-        "path": texts,
-        "purpose": text,
-        "recipe": text,
-        **dict.fromkeys([*UNSEEN], text),
-        **dict.fromkeys([*TEXTS, "values"], texts),
-    }
-    return pa.schema(list((types | dict.fromkeys(ARRAYS, pa.list_(number))).items()))
-
-
-def _columns(items: Sequence[Explanation]) -> dict[str, Any]:
-    """Each a list of entries, or (offsets, flat entries) where an entry is a list over parts."""
-    offsets = np.cumsum([0, *(len(e.parts) for e in items)], dtype=np.int32)
-    parts = list(chain.from_iterable(e.parts for e in items))
-    intervals = np.concatenate([e.intervals for e in items])
-    rows = [facts(e) for e in items]
-    return {
-        **{key: [row[key] for row in rows] for key in rows[0]},
-        "target": [str(row["target"]) for row in rows],
-        "target_is_index": [isinstance(row["target"], int) for row in rows],
-        "recipe": [encode(e.recipe) for e in items],
-        "view": [_text(pack_view(e.view)) for e in items],
-        "map": [_text(pack_view(e.map)) for e in items],
-        "findings": [_text(pack_findings(e.verdict)) for e in items],
-        **{key: (offsets, [getattr(p, name) for p in parts]) for key, name in TEXTS.items()},
-        "values": (offsets, [encode(p.value) for p in parts]),
-        "weights": (offsets, np.concatenate([e.weights for e in items])),
-        "low": (offsets, intervals[:, 0]),
-        "high": (offsets, intervals[:, 1]),
-    }
-
-
-def _text(packed: Any) -> str | None:
-    return None if packed is None else STRICT.encode(packed)
-
-
-def _array(column: Any, kind: Any, pa: Any) -> Any:
-    with _unicode():
-        if isinstance(column, tuple):
-            return pa.ListArray.from_arrays(pa.array(column[0]), pa.array(column[1], kind.value_type))
-        return pa.array(column, kind)
-
-
-@contextmanager
-def _unicode() -> Iterator[None]:
-    try:
-        yield
-    except UnicodeEncodeError as cause:
-        raise InputError("a text here is not valid Unicode: save as .json instead") from cause
 
 
 def _read_parquet(stream: BinaryIO, name: str) -> Loaded:
@@ -321,11 +283,12 @@ def _read_parquet(stream: BinaryIO, name: str) -> Loaded:
     with reading(name):
         file = parquet.ParquetFile(stream, page_checksum_verification=True)
         kind, pool, made = _kind(_parquet_head(file), name), Pool(), list[Explanation]()
-        framed = _framed(pool)
-        if kind in framed:
-            return framed[kind](json.loads(file.schema_arrow.metadata[kind.encode()]))
+        if kind in UNPACKERS:
+            written = {key.decode(): value.decode() for key, value in file.schema_arrow.metadata.items()}
+            _check_sum(written[kind], written, name)
+            return UNPACKERS[kind](_parsed(written[kind]))
         for group in range(file.num_row_groups):
-            made += _from_table(file.read_row_group(group), pool)
+            made += explanations_of(file.read_row_group(group), pool)
         return _record(kind, made)
 
 
@@ -350,20 +313,4 @@ def columns_of(path: Path, names: Sequence[str], n_rows: int) -> Iterator[Any]:
             yield from file.iter_batches(n_rows, row_groups=[group], columns=known)
 
 
-def _from_table(table: Any, pool: Pool) -> Iterator[Explanation]:
-    lists = {key: table.column(key).combine_chunks() for key in (*TEXTS, "values", *ARRAYS)}
-    offsets = lists["names"].offsets.to_numpy()
-    if any(not np.array_equal(column.offsets.to_numpy(), offsets) for column in lists.values()):
-        raise ValueError("the lists of a row differ in length")
-    encoded = [lists[key].flatten().dictionary_encode() for key in (*TEXTS, "values")]
-    texts = [np.array(e.dictionary.to_pylist(), dtype=object)[e.indices.to_numpy()] for e in encoded]
-    parts = list(map(pool.part, *(column.tolist() for column in texts)))
-    weights, low, high = (lists[key].flatten().to_numpy() for key in ARRAYS)
-    intervals = np.stack([low, high], axis=1)
-    rows = table.drop_columns([*lists]).to_pylist()
-    for row, (start, stop) in zip(rows, pairwise(offsets.tolist()), strict=True):
-        row["target"] = int(row["target"]) if row["target_is_index"] else row["target"]
-        row |= {key: json.loads(row.get(key) or "null") for key in UNSEEN}
-        row["parts"] = tuple(parts[start:stop])
-        row["weights"], row["intervals"] = weights[start:stop], intervals[start:stop]
-        yield pool.assembled(row)
+READERS = {".json": _read_json, ".parquet": _read_parquet}

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import joblib
@@ -100,12 +99,6 @@ class Audit(Seen):
         from veridical.frames import audit_frame
 
         return audit_frame(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write .json or .parquet, which ``load`` reads back, a page (.html), JUnit (.xml), .csv or a picture."""
-        from veridical.serialize import save
-
-        save(self, path)
 
     def plot(self, ax: Any = None) -> Any:
         """A mark for each check and method."""

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,12 +84,6 @@ class Difference(Seen):
         from veridical.frames import difference_frame
 
         return difference_frame(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write a page, a figure, a table, or a file that ``load`` reads back (.json, .parquet)."""
-        from veridical.serialize import save
-
-        save(self, path)
 
     def plot(self, ax: Any = None) -> Any:
         """Both weights of each part, and the difference with its interval, as a matplotlib figure."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -271,12 +270,6 @@ class Report(Seen):
         from veridical.frames import report_frame
 
         return report_frame(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write .json or .parquet, which ``load`` reads back, or .csv, a page (.html) or a picture."""
-        from veridical.serialize import save
-
-        save(self, path)
 
     def plot(self, ax: Any = None) -> Any:
         """A dot and an interval for each method and metric; of known causes, the curves."""

@@ -98,6 +98,9 @@ class Pool:
     def texts(self, values: Sequence[Any]) -> tuple[str, ...]:
         return tuple(self.text(v) for v in values)
 
+    def target(self, value: Any) -> int | str:
+        return self.text(value) if isinstance(value, str) else int(value)
+
     def part(self, name: str, column: str, relation: str, value: str) -> Part:
         key = (name, column, relation, value)
         if key not in self._parts:
@@ -156,7 +159,7 @@ class Pool:
             intervals,
             **{name: float(found[name]) for name in NUMBERS},
             n_calls=int(found["n_calls"]),
-            target=self.text(found["target"]) if isinstance(found["target"], str) else int(found["target"]),
+            target=self.target(found["target"]),
             top_k=int(found["top_k"]),
             unsettled=tuple(self.texts(group) for group in found["unsettled"]),
             verdict=self.verdict(found),

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from veridical.packing.objects import pack_part, unpack_part
 from veridical.packing.values import finite, floats, numbers, pack, pack_view, text, unpack, unpack_view, whole
-from veridical.records import Part, View
+from veridical.records import View
 from veridical.summarize.records import Concept, Pick
 
 
@@ -20,7 +21,7 @@ def pack_pick(p: Pick) -> dict[str, Any]:
         "total": finite(float(p.total)),
         "n": int(p.n),
         "names": list(p.names),
-        "parts": [[part.name, part.column, part.relation, pack(part.value)] for part in p.parts],
+        "parts": [pack_part(part) for part in p.parts],
         "targets": pack(list(p.targets)),
         "chosen_targets": pack(list(p.chosen_targets)),
         "weights": {key: numbers(getattr(p.weights, key)) for key in ("data", "indices", "indptr")},
@@ -35,7 +36,7 @@ def pack_pick(p: Pick) -> dict[str, Any]:
 
 def unpack_pick(body: Mapping[str, Any]) -> Pick:
     """The inverse of ``pack_pick``."""
-    parts = tuple(Part(*map(text, entry[:3]), unpack(entry[3])) for entry in body["parts"])  # type: ignore[call-arg]
+    parts = tuple(map(unpack_part, body["parts"]))
     chosen, importance = whole(body["chosen"]), floats(body["importance"])
     shape, arrays = (len(chosen), len(parts)), body["weights"]
     rows = (floats(arrays["data"]), *(whole(arrays[key]).astype(np.int32) for key in ("indices", "indptr")))

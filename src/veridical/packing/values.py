@@ -9,7 +9,9 @@ import base64
 import json
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from veridical.errors import InputError
 from veridical.records import View
 
 STRICT = json.JSONEncoder(allow_nan=False)
-TAGS = frozenset({"float", "tuple", "timestamp", "mapping"})
+TAGS = frozenset({"float", "tuple", "timestamp", "mapping", "value"})
 PLAIN = "biufcmMSU"  # kinds of arrays whose bytes are their values
 
 
@@ -41,6 +43,9 @@ def pack(value: Any) -> Any:
         return {"timestamp": value.isoformat(), "unit": value.unit, **zone}
     if value is pd.NaT:
         return {"timestamp": "NaT"}
+    for name, (known, written, _) in RARE.items():
+        if type(value) is known:
+            return {"value": name, "of": written(value)}
     return None if value is None else str(value)
 
 
@@ -58,7 +63,27 @@ def unpack(value: Any) -> Any:
         moment: Any = pd.Timestamp(value["timestamp"])
         moment = moment.as_unit(value["unit"]) if "unit" in value else moment
         return moment.tz_convert(value["zone"]) if "zone" in value else moment
+    if value.keys() == {"value", "of"} and value["value"] in RARE:
+        return RARE[value["value"]][2](value["of"])
     return {k: unpack(v) for k, v in value.get("mapping", value).items()}
+
+
+def _ticks(value: pd.Timedelta) -> list[Any]:
+    return [int(value.to_numpy().astype(np.int64)), value.unit]
+
+
+RARE: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {  # type, how it is written, and read
+    "timedelta": (pd.Timedelta, _ticks, lambda of: pd.Timedelta(np.timedelta64(*of))),
+    "period": (pd.Period, lambda v: [v.ordinal, v.freqstr], lambda of: pd.Period(ordinal=of[0], freq=of[1])),
+    "interval": (
+        pd.Interval,
+        lambda v: [pack(v.left), pack(v.right), v.closed],
+        lambda of: pd.Interval(unpack(of[0]), unpack(of[1]), of[2]),
+    ),
+    "missing": (type(pd.NA), lambda v: None, lambda of: pd.NA),
+    "decimal": (Decimal, str, Decimal),
+    "date": (date, lambda v: v.isoformat(), date.fromisoformat),
+}
 
 
 def encode(value: Any) -> str:

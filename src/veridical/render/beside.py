@@ -90,18 +90,16 @@ def _table(d: Difference, chosen: list[int]) -> Markup:
 
 
 def _row(d: Difference, j: int, spans: tuple[Span, Span], show: Callable[[float], str], key: Markup) -> Markup:
-    name, mark, words = plain(d.parts[j].name, 40), mark_of(d, j), list[str]()
+    mark, words = mark_of(d, j), list[str]()
     bars = []
-    for title, weight in zip(d.titles, d.weights[j], strict=True):
+    for weight in d.weights[j]:
         there = bool(np.isfinite(weight))
         words.append(minus(show(weight)).strip() if there else "not there")
-        label = f"{name}, {plain(title, 24)}: weight {words[-1]}"
-        bars.append(bar(float(weight) if there else 0.0, None, spans[0], label))
+        bars.append(bar(float(weight) if there else 0.0, None, spans[0]))
     apart, (low, high) = minus(show(d.difference[j])).strip(), d.intervals[j]
     known = mark != UNMEASURED
     interval = f"{minus(show(low)).strip()} to {minus(show(high)).strip()}" if known else "not measured"
-    label = f"{name}: difference {apart}, 95 % interval {interval}, {MARKS[mark]}"
-    drawn = bar(float(d.difference[j]), (float(low), float(high)) if known else None, spans[1], label)
+    drawn = bar(float(d.difference[j]), (float(low), float(high)) if known else None, spans[1])
     sign = tag("b", {"class": "vd-sign", "role": "img", "aria-label": MARKS[mark]}, escape(mark))
     return tag(
         "tr",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +37,12 @@ class Membership(Seen):
     intercept: float
     prediction: float  # what the group's explanation says
     region: Region
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line a feature."""
+        from veridical.frames import membership_frame
+
+        return membership_frame(self)
 
     def __repr__(self) -> str:
         from veridical.render.groups import membership_picture
@@ -129,12 +134,6 @@ class Grouping(Seen):
 
         return grouping_frame(self)
 
-    def save(self, path: str | Path) -> None:
-        """Write a page that ends in .html; to use the groups again, pickle them."""
-        from veridical.serialize import save
-
-        save(self, path)
-
     def __repr__(self) -> str:
         from veridical.render.groups import grouping_picture
 
@@ -186,12 +185,6 @@ class Pick(Seen):
         from veridical.frames import pick_frame
 
         return pick_frame(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write a page (.html), or a file that ``load`` reads back (.json)."""
-        from veridical.serialize import save
-
-        save(self, path)
 
     def __repr__(self) -> str:
         from veridical.render.picks import pick_picture

@@ -1,0 +1,65 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from veridical.errors import InputError
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+CLOSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file that takes the place of ``path`` once it is complete and on the disk.
+
+    Whatever happens before, an old file stays as it was. A link stays a link, and permissions are kept; what is no
+    file, such as a pipe, is written to.
+    """
+    final = Path(os.path.realpath(path))
+    with _told(path, final):
+        old = final.stat() if final.exists() else None
+        if old is not None and stat.S_ISDIR(old.st_mode):
+            raise InputError(f"cannot save {path.name!r}: a folder has that name; give another")
+        if old is not None and not stat.S_ISREG(old.st_mode):
+            with final.open("wb") as stream:
+                yield stream
+            return
+        if old is not None and not os.access(final, os.W_OK):
+            raise InputError(f"cannot save {path.name!r}: the file that is there may not be changed")
+        temporary = final.with_name(f".veridical-{uuid.uuid4().hex}.tmp")
+        try:
+            with temporary.open("xb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            if old is not None:
+                temporary.chmod(stat.S_IMODE(old.st_mode))
+            os.replace(temporary, final)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _told(path: Path, final: Path) -> Iterator[None]:
+    """What the disk refuses, in words that say what to do."""
+    try:
+        yield
+    except OSError as cause:
+        if cause.errno in FULL:
+            words = "the disk is full: make room, or save elsewhere"
+        elif cause.errno in CLOSED:
+            words = f"nothing may be written in {str(final.parent)!r}: save elsewhere"
+        elif cause.errno is not None and str(cause.filename or "").startswith(str(final.parent)):
+            words = f"{os.strerror(cause.errno)}: save it under another name, or elsewhere"
+        else:
+            raise
+        raise InputError(f"cannot save {path.name!r}: {words}") from cause

@@ -1,0 +1,97 @@
+"""Explanations as columns of a Parquet table, one row each with lists for its parts, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+
+from veridical.errors import InputError
+from veridical.packing.explanations import ARRAYS, NUMBERS, TEXTS, Pool, facts, pack_findings
+from veridical.packing.values import STRICT, encode, pack_view
+from veridical.records import Explanation
+
+UNSEEN = ("view", "map", "findings")  # columns that an older file may not have, each JSON or nothing
+
+
+def arrow_schema(pa: Any) -> Any:
+    """Names and types of the columns."""
+    text, number, whole, texts = pa.string(), pa.float64(), pa.int64(), pa.list_(pa.string())
+    types = {"target": text, "target_is_index": pa.bool_(), **dict.fromkeys(NUMBERS, number)}
+    types |= {"n_calls": whole, "top_k": whole, "passed": pa.bool_(), "observed": number}
+    types |= {"expected": number, "sentence": text, "unsettled": pa.list_(texts), "notes": texts}
+    types |= {
+        "path": texts,
+        "purpose": text,
+        "recipe": text,
+        **dict.fromkeys([*UNSEEN], text),
+        **dict.fromkeys([*TEXTS, "values"], texts),
+    }
+    return pa.schema(list((types | dict.fromkeys(ARRAYS, pa.list_(number))).items()))
+
+
+def columns(items: Sequence[Explanation]) -> dict[str, Any]:
+    """Each a list of entries, or (offsets, flat entries) where an entry is a list over parts."""
+    offsets = np.cumsum([0, *(len(e.parts) for e in items)], dtype=np.int32)
+    parts = list(chain.from_iterable(e.parts for e in items))
+    intervals = np.concatenate([e.intervals for e in items])
+    rows = [facts(e) for e in items]
+    return {
+        **{key: [row[key] for row in rows] for key in rows[0]},
+        "target": [str(row["target"]) for row in rows],
+        "target_is_index": [isinstance(row["target"], int) for row in rows],
+        "recipe": [encode(e.recipe) for e in items],
+        "view": [_text(pack_view(e.view)) for e in items],
+        "map": [_text(pack_view(e.map)) for e in items],
+        "findings": [_text(pack_findings(e.verdict)) for e in items],
+        **{key: (offsets, [getattr(p, name) for p in parts]) for key, name in TEXTS.items()},
+        "values": (offsets, [encode(p.value) for p in parts]),
+        "weights": (offsets, np.concatenate([e.weights for e in items])),
+        "low": (offsets, intervals[:, 0]),
+        "high": (offsets, intervals[:, 1]),
+    }
+
+
+def _text(packed: Any) -> str | None:
+    return None if packed is None else STRICT.encode(packed)
+
+
+def arrow_array(column: Any, kind: Any, pa: Any) -> Any:
+    """A column of Arrow, of what ``columns`` gives."""
+    with as_unicode():
+        if isinstance(column, tuple):
+            return pa.ListArray.from_arrays(pa.array(column[0]), pa.array(column[1], kind.value_type))
+        return pa.array(column, kind)
+
+
+@contextmanager
+def as_unicode() -> Iterator[None]:
+    """Texts as UTF-8, which lone surrogates cannot be."""
+    try:
+        yield
+    except UnicodeEncodeError as cause:
+        raise InputError("a text here is not valid Unicode: save as .json instead") from cause
+
+
+def explanations_of(table: Any, pool: Pool) -> Iterator[Explanation]:
+    """The inverse of ``columns``, of a table of Arrow; older files have fewer columns."""
+    lists = {key: table.column(key).combine_chunks() for key in (*TEXTS, "values", *ARRAYS)}
+    offsets = lists["names"].offsets.to_numpy()
+    if any(not np.array_equal(column.offsets.to_numpy(), offsets) for column in lists.values()):
+        raise ValueError("the lists of a row differ in length")
+    encoded = [lists[key].flatten().dictionary_encode() for key in (*TEXTS, "values")]
+    texts = [np.array(e.dictionary.to_pylist(), dtype=object)[e.indices.to_numpy()] for e in encoded]
+    parts = list(map(pool.part, *(column.tolist() for column in texts)))
+    weights, low, high = (lists[key].flatten().to_numpy() for key in ARRAYS)
+    intervals = np.stack([low, high], axis=1)
+    rows = table.drop_columns([*lists]).to_pylist()
+    for row, (start, stop) in zip(rows, pairwise(offsets.tolist()), strict=True):
+        row["target"] = int(row["target"]) if row["target_is_index"] else row["target"]
+        row |= {key: json.loads(row.get(key) or "null") for key in UNSEEN}
+        row["parts"] = tuple(parts[start:stop])
+        row["weights"], row["intervals"] = weights[start:stop], intervals[start:stop]
+        yield pool.assembled(row)

@@ -1,0 +1,68 @@
+"""Files that older versions wrote are read as what they were: ``tests/files`` has some of every schema.
+
+They were written by those versions, with the same makers as below, and are never written again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import audit_cases
+import explanations as made
+import group_cases
+import report_cases
+import veracity_cases
+import view_cases
+from pages import exact
+from veridical.records import Explanations
+from veridical.serialize import SCHEMA, load
+
+pytest.importorskip("pyarrow")
+
+FOLDER = Path(__file__).parent / "files"
+FILES = sorted(FOLDER.glob("schema-*"))
+
+
+def causes() -> Any:
+    report, why = veracity_cases.caused(), made.mushroom()
+    example = report.examples[0]
+    shown = replace(example, sounds=None, original=None, explanations=(why,) * len(example.methods))
+    return replace(report, examples=(shown,))
+
+
+def report() -> Any:
+    return report_cases.report([report_cases.metric("insertion")], {"Lime": 0.8, "Other": 0.2}, n=5)
+
+
+MAKERS: dict[str, Callable[[], Any]] = {
+    "audit": audit_cases.broken,
+    "causes": causes,
+    "check": audit_cases.extreme_verdict,
+    "extreme": made.extreme,
+    "many": lambda: Explanations((made.mushroom(), made.unmeasured(), made.empty())),
+    "map": lambda: audit_cases.mapped((6, 8, 3)),
+    "pick": group_cases.pick_of_two,
+    "report": report,
+    "series": view_cases.series,
+    "text": view_cases.text,
+    "verdict": lambda: made.mushroom().verdict,
+}
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
+def test_an_older_file_holds_what_was_saved(path: Path) -> None:
+    schema, _, name = path.stem.removeprefix("schema-").partition("-")
+    if path.suffix == ".json":
+        assert json.loads(path.read_text())["schema"] == int(schema)
+    assert exact(load(path)) == exact(MAKERS[name]())
+
+
+def test_every_older_schema_has_files_of_both_formats() -> None:
+    found = {(int(path.name.split("-")[1]), path.suffix) for path in FILES}
+    assert found == {(schema, suffix) for schema in range(1, SCHEMA) for suffix in (".json", ".parquet")}
