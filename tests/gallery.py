@@ -184,9 +184,31 @@ def _records() -> dict[str, Any]:
     }
 
 
+def stricter(rows: Any) -> Any:
+    """Another model of loans: it asks for more income, and for no home."""
+    paid = 1 / (1 + np.exp(-np.asarray(2.0 * (pd.DataFrame(rows)["income"].fillna(30) > 58) - 0.5, dtype=float)))
+    return np.stack([1 - paid, paid], axis=1)
+
+
+def _differences(found: dict[str, Any]) -> dict[str, Any]:
+    table = loans()
+    rows, paid = vd.Rows(table), {"classes": ("lost", "paid"), "method": QUICK, "rng": 1}
+    other = vd.explain(stricter, rows, table.iloc[0], target="lost", **paid)
+    later = vd.explain(
+        review, vd.Words(), REVIEW.replace("dull", "warm"), classes=("bad", "good"), method=QUICK, rng=1
+    )
+    again = vd.explain_many(stricter, rows, table.head(30), target="paid", **paid)
+    return {
+        "difference-models": vd.compare(found["rows"], other, names=("first model", "second model")),
+        "difference-words": vd.compare(found["words"], later, names=("before", "after")),
+        "difference-many": vd.compare(found["many-rows"], again),
+    }
+
+
 @cache
 def everything() -> dict[str, Any]:
     """Every record and modality by name; the names are fit for files."""
     found = {**_tables(), **_texts(), **_pictures(), **_sounds(), **_records()}
     shown = [("Is it paid back?", found["rows"]), ("Is it good?", found["words"], "A review."), ("", found["map"])]
+    found |= _differences(found)
     return {**found, "page": vd.Page("Three models", shown, lead="Each explained once.")}

@@ -2,10 +2,63 @@
 
 from __future__ import annotations
 
+import inspect
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 import veridical as vd
-from veridical import cli
+from veridical import cli, demo
+from veridical.attribute import METHODS
+from veridical.attribute.purposes import PURPOSES
+from veridical.cli.given import track_of
+from veridical.cli.run import COMMANDS
+from veridical.cli.samples import write_samples
+from veridical.debug import CHECKS
+from veridical.debug.adversary import CAUSES
+from veridical.evaluate import METRICS
+from veridical.read.parts import PARTS
+from veridical.render.progress import Bar, Progress
+from veridical.summarize import GROUPINGS
+from veridical_command import app, asked, names
+from veridical_command.examples import EXAMPLES
+
+SOURCE = str(Path(vd.__file__).parents[1])
+COMMAND = [sys.executable, "-W", "error", "-m", "veridical"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCE, "COLUMNS": "100"}
+LINEAR = ["model.py:linear", "data.csv", "--label", "grape", "--samples", "128"]
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The files that examples are about."""
+    folder = tmp_path_factory.mktemp("samples")
+    path, loaded = list(sys.path), set(sys.modules)
+    write_samples(str(folder))
+    yield folder
+    sys.path[:] = path
+    for name in ("model", "audits"):
+        if name not in loaded:
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def here(samples: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(samples)
+    return samples
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command as a shell runs it."""
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=ENVIRONMENT, cwd=folder)
 
 
 def test_help_and_version(capsys: Any) -> None:
@@ -13,6 +66,282 @@ def test_help_and_version(capsys: Any) -> None:
     assert "audit" in capsys.readouterr().out
     assert cli.main(["--help"]) == 0
     assert "Exit codes: 0" in capsys.readouterr().out
-    for asked in (["--version"], ["version"]):
-        assert cli.main(asked) == 0
+    for typed in (["--version"], ["version"]):
+        assert cli.main(typed) == 0
         assert capsys.readouterr().out == f"veridical {vd.__version__}\n"
+
+
+def test_the_names_are_those_of_the_registries() -> None:
+    parts = [name for kinds in PARTS.values() for name in kinds]
+    known = (METHODS, GROUPINGS, PURPOSES, METRICS, CHECKS, CAUSES, parts)
+    said = ("METHODS", "GROUPINGS", "PURPOSES", "METRICS", "CHECKS", "CAUSES", "PARTS")
+    for name, own in zip(said, known, strict=True):
+        assert sorted(getattr(names, name)) == sorted(own), name
+
+
+def test_every_command_is_done_and_has_examples() -> None:
+    assert set(app.COMMANDS.values()) == set(COMMANDS)
+    assert list(app.COMMANDS) == list(EXAMPLES)
+    assert cli.app is app.app
+
+
+@pytest.mark.parametrize("name", app.COMMANDS)
+def test_help_shows_the_examples_and_every_option(name: str, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    assert cli.main([name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert inspect.getdoc(app.COMMANDS[name]) in shown
+    for line in EXAMPLES[name]:
+        assert line in shown
+    for field in fields(app.COMMANDS[name]):
+        assert field.name in shown.lower() or field.name == "source", field.name
+
+
+@pytest.mark.parametrize("typed", [["--help"], ["explain", "--help"], ["--show-completion"]])
+def test_help_loads_no_numbers(typed: list[str]) -> None:
+    code = f"import sys; from veridical_command import main; main({typed!r}); print(*sys.modules, file=sys.stderr)"
+    environment = {"PYTHONPATH": SOURCE, "PATH": os.environ["PATH"]}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    loaded = {name.partition(".")[0] for name in done.stderr.split()}
+    assert "typer" in loaded
+    assert not loaded & {"numpy", "pandas", "scipy", "sklearn", "veridical"}
+
+
+def test_the_examples_run_as_they_are_typed(here: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    demos: list[str] = []
+    monkeypatch.setattr(demo, "demo", demos.append)
+    for line in dict.fromkeys(line for lines in EXAMPLES.values() for line in lines):
+        program, *arguments = shlex.split(line)
+        assert program == "veridical"
+        assert cli.main(arguments) == 0, f"{line}\n{capsys.readouterr().err}"
+        for out in (arguments[i + 1] for i, word in enumerate(arguments) if word == "--out"):
+            assert Path(out).stat().st_size, line
+    assert demos == ["report.html"]
+    assert isinstance(vd.load("many.parquet"), vd.Explanations)
+
+
+def test_samples_replace_nothing(here: Path, capsys: Any) -> None:
+    assert cli.main(["demo", "--files", "."]) == 2
+    assert "'.' has apples in it already" in capsys.readouterr().err
+
+
+def test_json_is_all_there_is_on_stdout(here: Path, capfdbinary: Any) -> None:
+    assert cli.main(["explain", *LINEAR, "--row", "3", "--json"]) == 0
+    said = capfdbinary.readouterr()
+    Path("printed.json").write_bytes(said.out)
+    why = vd.load("printed.json")
+    assert isinstance(why, vd.Explanation)
+    assert json.loads(said.out)["veridical"] == "explanation"
+    assert b"note: parts are compared with the other rows" in said.err
+
+
+def test_a_quiet_command_says_nothing(here: Path, capfd: Any) -> None:
+    assert cli.main(["explain", *LINEAR, "--row", "3", "--quiet", "--out", "quiet.json"]) == 0
+    assert capfd.readouterr() == ("", "")
+    assert Path("quiet.json").exists()
+
+
+def test_the_same_as_in_python(here: Path) -> None:
+    """A command adds nothing to what the library finds."""
+    frame = __import__("pandas").read_csv("data.csv")
+    frame.pop("grape")
+    model = __import__("model").linear()
+    method = vd.Lime(n_samples=128)
+    rows = vd.Rows(frame)
+    why = vd.explain(model.predict_proba, rows, frame.iloc[3], target="Barbera", method=method, rng=5)
+    assert (
+        cli.main(["explain", *LINEAR, "--row=3", "--target=Barbera", "--rng=5", "--out=same.json", "--quiet"]) == 0
+    )
+    assert vd.load("same.json").top(13) == why.top(13)
+    many = vd.explain_many(model.predict_proba, rows, frame[10:14], method=method)
+    assert cli.main(["explain", *LINEAR, "--rows=10:14", "--out=same.json", "--quiet"]) == 0
+    assert [each.top(13) for each in vd.load("same.json")] == [each.top(13) for each in many]
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"), [("0:3", [0, 1, 2]), (":2", [0, 1]), ("58:", [58, 59]), ("-2:", [58, 59]), ("7,3", [7, 3])]
+)
+def test_rows(here: Path, rows: str, wanted: list[int]) -> None:
+    assert cli.main(["explain", *LINEAR, f"--rows={rows}", "--quiet", "--out", "some.json"]) == 0
+    assert cli.main(["explain", *LINEAR, "--quiet", "--out", "all.json"]) == 0
+    some, every = vd.load("some.json"), vd.load("all.json")
+    assert [each.prediction for each in some] == [every[i].prediction for i in wanted]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("explian model.py:linear data.csv", "Did you mean 'explain'?"),
+        ("explain model.py:linear data.csv --rwo 3", "--row"),
+        ("explain model.py:linear", "Missing argument"),
+        ("explain model.py:linear data.csv --samples many", "--samples"),
+        ("explain model.py:linear nowhere.csv --row 3", "nowhere.csv"),
+        ("explain model.py:linaer data.csv --row 3", "did you mean 'linear'"),
+        ("explain nowhere.py:model data.csv --row 3", "there is no file 'nowhere.py'"),
+        ("explain model.joblib data.csv --row 3", "--trust"),
+        ("explain model.py:linear data.csv --label grap --row 3", "did you mean 'grape'"),
+        ("explain model.py:linear data.csv --row 60", "there is no row 60: the data have 60, numbered from 0"),
+        ("explain model.py:linear data.csv --row first", "no row is called 'first'"),
+        ("explain model.py:linear data.csv --row 1 --rows 2:3", "give one of the two"),
+        ("explain model.py:linear data.csv --rows 70:80", "is no row at all"),
+        ("explain model.py:linear data.csv --row 3 --target Borolo", "did you mean 'Barolo'"),
+        ("explain model.py:linear data.csv --row 3 --target 7", "outputs 0 to 2"),
+        ("explain model.py:linear data.csv --row 3 --method lmie", "did you mean lime?"),
+        (
+            "explain model.py:linear data.csv --row 3 --method expected_gradients --samples 9",
+            "--samples is not for",
+        ),
+        (
+            "explain model.py:linear data.csv --row 3 --method lime --purpose content",
+            "a purpose chooses the method",
+        ),
+        ("explain model.py:linear data.csv --row 3 --purpose contents", 'purpose is one of "change"'),
+        ("explain model.py:linear data.csv --row 3 --parts wrods", "did you mean 'words'"),
+        ("explain model.py:linear data.csv --row 3 --out why.txt", "the name must end in .json"),
+        ("explain model.py:linear data.csv --row 3 --out no/why.html", "there is no folder"),
+        ("explain model.py:linear data.csv --row 3 --rng -1", "rng must be"),
+        ("explain model.py:linear data.csv --row 3 --background nowhere.csv", "nowhere.csv"),
+        ("pick nowhere.json", "nowhere.json"),
+        ("group model.py:linear data.csv --k many", "--k wants a number of groups"),
+        ("group model.py:linear data.csv --method lima", "did you mean lime?"),
+        ("evaluate model.py:linear data.csv --metrics corelation", "correlation"),
+        ("evaluate model.py:linear data.csv --methods lime,lmie", "did you mean lime?"),
+        ("debug model.py:linear data.csv --check randomise", "randomize"),
+        ("veracity model.py:linear data.csv --causes pdg", "did you mean pgd?"),
+        ("compare nowhere.json model.py", "nowhere.json"),
+        ("compare a.json b.json --names before", "--names wants two names"),
+        ("show data.csv", "the name must end in .json, .parquet"),
+    ],
+)
+def test_what_cannot_be_done_is_said(here: Path, capsys: Any, typed: str, words: str) -> None:
+    assert cli.main(typed.split()) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert words in " ".join(said.err.replace("│", " ").split())
+    assert "Traceback" not in said.err
+
+
+def test_where_the_callers_own_code_raised_is_shown(here: Path, capsys: Any) -> None:
+    Path("broken.py").write_text("def predict(X):\n    return 1 / 0\n")
+    assert cli.main(["explain", "broken.py:predict", "data.csv", "--label", "grape", "--row", "3"]) == 2
+    said = capsys.readouterr().err
+    assert "return 1 / 0" in said
+    assert "veridical: predict raised ZeroDivisionError" in said.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [
+        ("explain model.py:forest data.csv --row 3", 0),
+        ("explain model.py:forest data.csv --row 3 --samples 32 --fail", 1),
+        ("explain model.py:forest data.csv --rows 3:5 --samples 32 --fail", 1),
+        ("debug model.py:linear data.csv --check fine --fail", 0),
+        ("debug model.py:linear data.csv --check wrong", 0),
+        ("debug model.py:linear data.csv --check wrong --fail", 1),
+        ("debug model.py:linear data.csv --check shift --fail", 2),
+        ("audit model.py:linear data.csv --checks fine", 0),
+        ("audit model.py:linear data.csv --checks wrong,shift", 1),
+        ("audit model.py:linear data.csv --checks shift", 2),
+        ("compare model.py:linear model.py:linear data.csv --row 3 --fail", 0),
+        ("compare model.py:linear model.py:forest data.csv --row 3 --fail", 1),
+        ("compare model.py:linear model.py:forest data.csv --rows 0:8", 0),
+    ],
+)
+def test_exit_codes(here: Path, monkeypatch: pytest.MonkeyPatch, typed: str, code: int) -> None:
+    for passed, name in enumerate(("wrong", "fine")):
+        verdict = vd.Verdict(bool(passed), 1.0, 0.0, "It was looked at.")
+        monkeypatch.setitem(CHECKS, name, lambda method, subject, rng, verdict=verdict: verdict)
+    assert cli.main([*typed.split(), "--quiet"]) == code
+
+
+def test_the_second_model_is_asked_about_what_the_first_one_said(here: Path) -> None:
+    Path("two.py").write_text(
+        "import numpy as np\n"
+        "def one(X): return np.tile([0.7, 0.3], (len(X), 1)) + 0.001 * X[['ash']].to_numpy()\n"
+        "def two(X): return np.tile([0.2, 0.8], (len(X), 1)) + 0.001 * X[['hue']].to_numpy()\n"
+    )
+    typed = "compare two.py:one two.py:two data.csv --label grape --row 3 --classes a,b --quiet --out both.json"
+    assert cli.main(typed.split()) == 0
+    found = vd.load("both.json")
+    assert {found.first.target, found.second.target} == {"a"}
+
+
+def test_stopping_leaves_no_file(here: Path, capsys: Any) -> None:
+    Path("stopped.py").write_text("def predict(X):\n    raise KeyboardInterrupt\n")
+    typed = [
+        "explain",
+        "stopped.py:predict",
+        "data.csv",
+        "--label",
+        "grape",
+        "--row",
+        "3",
+        "--out",
+        "stopped.json",
+    ]
+    assert cli.main(typed) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "veridical: stopped"
+    assert not Path("stopped.json").exists()
+
+
+def test_a_reader_may_stop_reading(here: Path) -> None:
+    assert cli.main(["explain", *LINEAR, "--quiet", "--out", "piped.json"]) == 0
+    shown = subprocess.Popen(
+        [*COMMAND, "show", "piped.json", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
+    )
+    assert shown.stdout is not None
+    assert shown.stderr is not None
+    assert shown.stdout.read(10)
+    shown.stdout.close()
+    assert (shown.stderr.read(), shown.wait()) == (b"", 0)
+    shown.stderr.close()
+
+
+def test_without_typer_it_says_what_to_install(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "typer"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "typer", None)
+    for name in ("app", "asked", "options"):
+        monkeypatch.delitem(sys.modules, f"veridical_command.{name}")
+    assert cli.main(["--help"]) == 2
+    assert "pip install 'veridical[cli]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        ("veridical comp", {"compare"}),
+        ("veridical explain m d --metho", {"--method"}),
+        ("veridical explain m d --method smooth", {"smooth_grad", "smooth_grad_squared"}),
+        ("veridical evaluate m d --methods lime,occ", {"lime,occlusion"}),
+        ("veridical audit m --checks labels,s", {"labels,sampling", "labels,shift", "labels,spurious"}),
+        ("veridical explain m d --parts su", {"superpixels"}),
+    ],
+)
+def test_completion(typed: str, wanted: set[str], tmp_path: Path) -> None:
+    told = {"_VERIDICAL_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    command = [sys.executable, "-X", "importtime", "-c", "from veridical_command import main; main()"]
+    environment = {"PYTHONPATH": SOURCE, "PATH": os.environ["PATH"], **told}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert set(done.stdout.split()) == wanted
+    assert "numpy" not in done.stderr
+
+
+def test_progress_shows_where_a_person_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert track_of(asked.Shown(), "rows") is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    track = track_of(asked.Shown(), "rows")
+    assert isinstance(track, Progress)
+    assert (track.unit, track.screen) == ("rows", Bar)
+    quiet = track_of(asked.Shown(quiet=True), "rows")
+    assert isinstance(quiet, Progress)
+    assert quiet.screen is not None
+    assert quiet.screen() is None
+
+
+def test_it_runs_as_a_shell_runs_it(here: Path) -> None:
+    done = run(here, "explain", *LINEAR, "--row", "3", "--target", "Barolo")
+    assert done.returncode == 0
+    assert "target Barolo" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert run(here, "explain", *LINEAR, "--row", "99").returncode == 2

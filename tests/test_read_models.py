@@ -125,7 +125,7 @@ def test_a_pipeline_of_onnx_takes_columns_by_name(tmp_path: Path) -> None:
     assert data.notes == ("left out, for the model does not take them: more",)
     np.testing.assert_allclose(found.predict(data.instances), again.predict_proba(renamed), atol=1e-5)
     why = vd.explain(found.predict, representer_of(data), data.instance(3), classes=found.classes)
-    assert [part.column for part in why.parts] == ["city", "capital_gain", "age"]
+    assert [part.column for part in why.parts] == ["city", "capital gain", "age"]
     gone = data.instances.assign(city=[None, *data.instances.city[1:]])
     with pytest.raises(vd.InputError, match="'city' has no text in some rows"):
         found.predict(gone)

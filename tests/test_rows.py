@@ -361,6 +361,11 @@ def test_a_valid_range_is_respected() -> None:
         assert spy.batches[0]["n"].nunique() > 1
 
 
+def test_numbers_that_no_whole_number_holds_are_named() -> None:
+    rows = vd.Rows(np.array([[0.0, 1.0], [4e38, 2.0], [2e38, 3.0]]))
+    assert rows(np.array([4e38, 1.0])).names == ("x0 > 3e+38", "x1 ≤ 1.5")
+
+
 def test_edges_beyond_the_data_invent_no_values_beyond_the_data() -> None:
     values, spy = np.random.default_rng(0).uniform(20, 60, (N, 2)), Spy(noise)
     vd.explain(spy, vd.Rows(values, discretize=vd.Edges({"x0": [30.0, 200.0]})), values[0], method=PIECEWISE)

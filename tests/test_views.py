@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import pickle
 import re
 import struct
+import sys
 import tracemalloc
 import unicodedata
 import wave
@@ -27,7 +29,7 @@ import view_cases as cases
 from veridical.errors import InputError
 from veridical.packing.values import pack_view, unpack_view
 from veridical.records import Explanation, Explanations, View
-from veridical.render import html, pixels, sound, terminal
+from veridical.render import html, media, pixels, sound, terminal
 from veridical.render.marks import even, letters, marks_of, telling
 from veridical.serialize import load, save
 
@@ -242,9 +244,11 @@ def test_markup_is_ours_alone(case: Any) -> None:
         for _, known in page.found:
             assert set(known) <= ATTRIBUTES
             assert re.fullmatch(
-                r"#vd-[0-9a-f]{16}|data:image/png;base64,[\w+/=]*", known.get("href", "#vd-" + "0" * 16)
+                r"#vd-[0-9a-f]{16}|data:image/(png|webp);base64,[\w+/=]*", known.get("href", "#vd-" + "0" * 16)
             )
-            assert re.fullmatch(r"data:audio/wav;base64,[\w+/=]*", known.get("src", "data:audio/wav;base64,"))
+            assert re.fullmatch(
+                r"data:audio/(wav|mpeg);base64,[\w+/=]*", known.get("src", "data:audio/wav;base64,")
+            )
             assert re.fullmatch(r"[\w\-.:;%(), #]*", known.get("style", ""))
             assert "nan" not in known.get("style", "") + known.get("d", "") + known.get("viewbox", "")
         bad = {c for c in markup if unicodedata.category(c) in {"Cc", "Cf", "Cs"}} - set("\n\t")
@@ -284,23 +288,11 @@ def test_any_text_is_harmless(text: str) -> None:
 def test_words_are_marked_by_sign_and_strength() -> None:
     e = cases.text()  # A good film a bad end all the same
     marked = Reader(html.fragment(e)).all("mark")
-    by_name = [m["data-tip"].split(":")[0] for m in marked]
-    assert by_name == [
-        "part-0",
-        "part-1",
-        "part-2",
-        "part-3",
-        "part-4",
-        "part-5",
-        "part-1",
-        "part-6",
-        "part-7",
-        "part-8",
-    ]
+    told = [m["title"] for m in marked]
+    assert [told.index(said) for said in told] == [0, 1, 2, 3, 4, 5, 1, 7, 8, 9]  # good is there twice
     assert [m["class"] for m in marked[:3]] == ["vd-up", "vd-down", "vd-up"]
-    assert [m["style"] for m in marked[:3]] == ["--s:1.00", "--s:0.80", "--s:0.64"]
-    assert marked[1]["data-tip"] == "part-1: weight −0.80, 95 % interval −0.85 to −0.75"
-    assert marked[1]["aria-label"] == marked[1]["data-tip"]
+    assert [m["style"] for m in marked[:3]] == ["--s:1", "--s:.8", "--s:.64"]
+    assert marked[1]["title"] == "−0.80 (−0.85 to −0.75)"
     faint = replace(e, weights=np.r_[1.0, np.full(8, 0.03)])
     assert len(Reader(html.fragment(faint)).all("mark")) == 1
     unsure = replace(e, intervals=np.stack([e.weights - 2, e.weights + 2], axis=1))
@@ -320,8 +312,10 @@ def test_a_long_text_stays_small() -> None:
 
 
 def decoded(uri: str) -> np.ndarray:
-    image = pytest.importorskip("matplotlib.image")
-    return np.asarray(image.imread(io.BytesIO(base64.b64decode(uri.partition(",")[2])), format="png"))
+    """The pixels (h, w, 3) that a browser makes of an address, from 0 to 1."""
+    images = pytest.importorskip("PIL.Image")
+    with images.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as image:
+        return np.asarray(image.convert("RGB")) / 255
 
 
 def test_a_picture_is_shown_as_it_is_and_its_parts_beside() -> None:
@@ -338,17 +332,44 @@ def test_a_picture_is_shown_as_it_is_and_its_parts_beside() -> None:
     assert [b["class"].split()[1] for b in table] == ["vd-up", "vd-down"] * 3
     lefts = [float(re.search(r"left:([\d.]+)%", b["style"])[1]) for b in badges]
     assert lefts == sorted(lefts)  # part j is the j-th strip, and the j-th heaviest
-    assert "A, part-0: weight +1.00" in badges[0]["aria-label"]
+    assert "A: part-0: weight +1.00" in badges[0]["aria-label"]
 
 
-def test_large_pictures_are_made_small() -> None:
-    e = cases.picture(1, 1000, 2000, 4)
-    markup = html.fragment(e)
-    image = decoded(Reader(markup).all("image")[0]["href"])
-    assert image.shape[:2] == (206, 412)
-    assert len(markup) < 500_000
-    tall = decoded(Reader(html.fragment(cases.picture(1, 900, 300, 2))).all("image")[0]["href"])
-    assert tall.shape[:2] == (412, 137)
+def test_large_pictures_are_made_small_and_look_alike() -> None:
+    pytest.importorskip("PIL.Image")
+    for h, w, wide in ((1000, 2000, (412, 206)), (900, 300, (137, 412))):
+        e = cases.picture(1, h, w, 4)
+        smooth = np.stack(np.broadcast_arrays(*np.ogrid[:h, :w], 99), axis=-1)[None] % 256
+        e = replace(e, view=View("picture", {**e.view.data, "pixels": (smooth // 8 + 90).astype(np.uint8)}))
+        markup = html.fragment(e)
+        image = Reader(markup).all("image")[0]
+        shown = decoded(image["href"])
+        assert shown.shape[:2] == wide[::-1]
+        meant = pixels.shrink(e.view.data["pixels"][0], *shown.shape[:2]) / 255
+        assert np.abs(shown - meant).mean() < 0.02
+        assert len(markup) < 60_000
+
+
+def test_pictures_are_coarser_until_they_fit() -> None:
+    pytest.importorskip("PIL.Image")
+    noise = np.random.default_rng(0).integers(0, 256, (412, 412, 3), dtype=np.uint8)
+    sizes = [
+        len(base64.b64decode(media.picture(noise, most).partition(",")[2])) for most in (60_000, 15_000, 5_000)
+    ]
+    assert sizes[0] > 15_000
+    assert sizes[1] < 15_000
+    assert sizes[2] < 9_000  # nothing coarser is tried
+    few = np.random.default_rng(0).integers(0, 256, (100, 100, 3), dtype=np.uint8)
+    np.testing.assert_allclose(decoded(media.picture(few, 1)) * 255, few, atol=0.01)  # too few to spoil
+
+
+def test_without_packages_pages_are_larger_but_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PIL.Image", "PIL", "soundfile"):
+        monkeypatch.setitem(sys.modules, name, None)
+    page = Reader(html.fragment(cases.picture(1, 500, 400)))
+    assert page.all("image")[0]["href"].startswith("data:image/png")
+    assert len(html.fragment(cases.picture(1, 500, 400))) < 400_000
+    assert Reader(html.fragment(cases.sound())).all("audio")[0]["src"].startswith("data:audio/wav")
 
 
 def test_frames_become_a_strip_of_those_that_tell_most() -> None:
@@ -387,9 +408,11 @@ def test_fields_have_their_shares() -> None:
     text = terminal.picture(e)
     assert f"review: {round(100 * wanted[0])} % of the effect" in text
     tints = [p["style"] for p in page.of_class("vd-part")]
-    assert tints == [f"--s:{0.8**j:.2f}" for j in range(14, 9, -1)]  # the heaviest is drawn last, on top
+    assert tints == [
+        f"--s:{0.8**j:.2g}".replace("0.", ".") for j in range(14, 9, -1)
+    ]  # the heaviest is drawn last, on top
     part = next(b for b in page.of_class("vd-badge") if "style" in b)
-    assert part["aria-label"].startswith("K, part-10:")  # parts of a field keep their letters
+    assert part["aria-label"].startswith("K: part-10:")  # parts of a field keep their letters
 
 
 def test_axes_of_a_spectrogram_are_where_its_tiles_say() -> None:
@@ -413,7 +436,7 @@ def test_series_have_a_panel_a_channel() -> None:
     assert len(page.of_class("vd-line")) == 2
     assert len(page.of_class("vd-part")) == 6
     first = page.of_class("vd-part")[1]["d"]
-    assert first.startswith("M333.3 0.0H666.7V100.0")
+    assert first.startswith("M667 0H1333V400")
     assert len(Reader(html.fragment(cases.long_series())).of_class("vd-line")) == 8
     assert len(html.fragment(cases.long_series())) < 150_000
     broken = Reader(html.fragment(cases.gaps())).of_class("vd-line")[0]["d"]
@@ -484,6 +507,7 @@ def test_outlines_enclose_their_region(seed: int, h: int, w: int) -> None:
 def test_borders_lie_between_labels() -> None:
     assert pixels.borders(np.array([[0, 1], [0, 1]])) == "M1 0v2"
     assert pixels.borders(np.array([[0, 0], [1, 1], [1, 2]])) == "M0 1h2M1 2h1M1 2v1"
+    assert pixels.borders(np.array([[0, 1], [1, 1]])) in {"M0 1h1v-1", "M1 0v1h-1"}
     assert pixels.borders(np.zeros((3, 3), dtype=int)) == ""
 
 
@@ -557,11 +581,29 @@ def test_stretches_of_one_stem_share_a_panel() -> None:
     assert [known["aria-label"][:10] for known in page.all("svg") if "stem" in known.get("aria-label", "")] == [
         "stem drums", "stem voice",
     ]  # fmt: skip
-    assert [p["d"].split("V")[0] for p in page.of_class("vd-part")] == ["M0.0 0.0H500.0", "M500.0 0.0H1000.0"] * 2
+    assert [p["d"].split("V")[0] for p in page.of_class("vd-part")] == ["M0 0H1000", "M1000 0H2000"] * 2
+
+
+@pytest.fixture
+def exact_sound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Players that hold every sample."""
+    monkeypatch.setattr(media, "SHORT", math.inf)
+
+
+def test_players_are_small_and_sound_alike() -> None:
+    files = pytest.importorskip("soundfile")
+    whole = Reader(html.fragment(cases.sound())).all("audio")[0]["src"]
+    assert whole.startswith("data:audio/mpeg")
+    assert len(whole) < 5_000
+    samples, rate = files.read(io.BytesIO(base64.b64decode(whole.partition(",")[2])))
+    assert rate == 8000
+    for hertz in (500, 2000):
+        assert power(32768 * samples[500:7500], hertz) == pytest.approx(8000, rel=0.1)
+    assert power(32768 * samples[500:7500], 1200) < 200
 
 
 @pytest.mark.parametrize("case", [cases.spectrogram, cases.sound, cases.stems])
-def test_players_play_all_what_raises_the_rest_and_what_lowers(case: Any) -> None:
+def test_players_play_all_what_raises_the_rest_and_what_lowers(case: Any, exact_sound: None) -> None:
     e = case()
     players = Reader(html.fragment(e)).all("audio")
     assert len(players) == 4
@@ -584,7 +626,7 @@ def test_players_play_all_what_raises_the_rest_and_what_lowers(case: Any) -> Non
 MEL = vd.Mel(rate=8000, n_mels=24, n_fft=256, hop=80, fmax=None)
 
 
-def test_a_spectrogram_is_heard_through_its_front_end() -> None:
+def test_a_spectrogram_is_heard_through_its_front_end(exact_sound: None) -> None:
     """The recording that is made of it has about its spectrogram, and parts are kept and taken away in it."""
     levels = MEL(cases.tones().astype(float) / 16000)
     why = vd.explain(
@@ -641,7 +683,7 @@ def test_without_a_rate_nothing_is_played_but_all_is_drawn() -> None:
     page = Reader(html.fragment(cases.unknown_rate()))
     assert not page.all("audio")
     assert len(page.of_class("vd-part")) == 5
-    assert page.of_class("vd-part")[1]["d"].startswith("M200.0 0.0H400.0V100.0")
+    assert page.of_class("vd-part")[1]["d"].startswith("M400 0H800V400")
     assert page.texts["vd-x"].endswith("8k")
     e = cases.spectrogram()
     frames = replace(e, view=View("spectrogram", {**e.view.data, "unit": ("frame", "band")}))
@@ -659,20 +701,19 @@ def test_steps_count_in_the_axis() -> None:
 
 
 def test_long_recordings_are_made_small() -> None:
-    long = np.zeros(60 * 48_000, dtype=np.int16)
-    clip, rate = sound.playable(long, 48_000)
-    assert len(clip) == sound.MOST
+    clip, rate = sound.playable(np.zeros(60 * 48_000, dtype=np.int16), 48_000, 4)
     assert rate == 8000
-    same_clip, same_rate = sound.playable(cases.tones(), 8000)
+    assert len(clip) == 8000 * sound.LONGEST
+    same_clip, same_rate = sound.playable(cases.tones(), 8000, 4)
     assert same_rate == 8000
     np.testing.assert_array_equal(same_clip, cases.tones())
-    tone = cases.tones(32_000, 10)
-    slow, lower = sound.playable(tone, 32_000)
-    assert lower == 16_000
-    assert power(slow, 500, 16_000) == pytest.approx(8000, rel=0.01)
+    slow, lower = sound.playable(cases.tones(32_000, 2), 32_000, 4)
+    assert lower == 24_000
+    assert power(slow, 500, 24_000) == pytest.approx(8000, rel=0.01)
+    assert sound.playable(cases.tones(500, 2), 500, 4)[1] == 500  # nothing is gained by more
     e = cases.sound()
     data = {**e.view.data, "samples": np.ones(400_000, dtype=np.int16)}
-    assert "first 20 seconds" in html.fragment(replace(e, view=View("sound", data)))
+    assert "first 10 seconds" in html.fragment(replace(e, view=View("sound", data)))
 
 
 # ---- terminal

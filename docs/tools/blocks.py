@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 DOCS = Path(__file__).parents[1]
@@ -74,8 +76,9 @@ class Ran:
 def run(page: Path) -> Iterator[Ran]:
     """Run the Python blocks of a page, one after the other, in the folder that is current."""
     text = page.read_text(encoding="utf-8")
-    names: dict[str, Any] = {"__name__": f"docs.{page.stem}"}
-    printed = ""
+    module = ModuleType(f"docs.{page.stem}")  # dataclasses look for theirs
+    names, printed = vars(module), ""
+    sys.modules[module.__name__] = module
     for block in blocks(text):
         if block.kind == "python":
             lines = "\n" * text.count("\n", 0, block.start)  # so that an error tells the line of the page

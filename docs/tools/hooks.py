@@ -9,6 +9,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from gallery import gallery
 from peers import filled
 from reference import reference
 
@@ -51,6 +52,7 @@ def made() -> dict[str, str]:
     return {
         **experiments(),
         **reference(),
+        "gallery.md": gallery(),
         "benchmarks.md": benchmarks,
         "changelog.md": changes,
         "contributing.md": contributing,

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+
 from blocks import DOCS, pages, run
+
+INK = "svg {color: #1f2328} text {fill: currentColor} @media (prefers-color-scheme: dark) {svg {color: #e6edf3}}"
 
 
 def draw(record: Any, path: Path) -> None:
-    """Save a record, or a figure of matplotlib."""
+    """Save a record, or a figure of matplotlib, whose black is white on a dark ground."""
     path.parent.mkdir(exist_ok=True)
-    if hasattr(record, "savefig"):
-        record.savefig(path, transparent=True, metadata={"Date": None})
-    else:
+    if not hasattr(record, "savefig"):
         record.save(path)
+        return
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "veridical"}):
+        record.savefig(path, transparent=True, metadata={"Date": None})
+    drawn = re.sub(r"(fill|stroke): #000000", r"\1: currentColor", path.read_text(encoding="utf-8"))
+    path.write_text(drawn.replace("<defs>", f"<style>{INK}</style>\n <defs>", 1), encoding="utf-8")
 
 
 def refresh(page: Path) -> None:

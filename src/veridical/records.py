@@ -457,6 +457,20 @@ class Explanation(Seen):
 
         return frame([self])
 
+    def to_shap(self) -> Any:
+        """A ``shap.Explanation``, so that shap's plots (waterfall, bar, force) work on this one.
+
+        Its values are the weights, its base value is what is left of the surrogate's value without them: base plus
+        values is ``local_prediction``. They are Shapley values only if the method was ``KernelShap``: a weight of
+        LIME says how much a part matters near the instance. A part is there (1) or taken away (0): a bin of a
+        column, a word, a region; the weight of a number that is not binned is of one standard deviation.
+        Intervals become lower and upper bounds, which the waterfall draws; it calls the base E[f(X)], which here
+        is the surrogate's value without any part.
+        """
+        from veridical.exchange import one_for_shap
+
+        return one_for_shap(self)
+
     def plot(self, ax: Any = None) -> Any:
         from veridical.render.plot import bars
 
@@ -492,6 +506,18 @@ class Explanations(Seen):
         from veridical.frames import frame
 
         return frame(self.items)
+
+    def to_shap(self) -> Any:
+        """A ``shap.Explanation`` of all rows, so that shap's plots (beeswarm, bar, heatmap) work on them.
+
+        A column for each column of a table or each word; what a row does not have is 0 there. Values and base
+        values are as those of one explanation, each of its own row's target. ``data`` is a number to color by: the
+        value of a column, or the middle or edge of its bin, 1 where a word is there; ``display_data`` says it in
+        words. Parts of pictures, sounds and series must lie at the same places in all rows.
+        """
+        from veridical.exchange import many_for_shap
+
+        return many_for_shap(self.items)
 
     def __repr__(self) -> str:
         from veridical.render.terminal import overview

@@ -13,21 +13,21 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "veridical explain model.onnx data.csv --row 3 --out why.html",
         "veridical explain model.py:forest data.csv --rows 0:20 --background train.csv --out many.parquet",
         "veridical explain model.py:topic texts.jsonl --label topic --row 0 --json",
-        "veridical explain model.py:ripe apples --row apple-0.png --parts grid:6x6 --out apple.html",
+        "veridical explain model.py:ripe apples --row apple-0.png --purpose content --out apple.html",
         "veridical explain model.joblib data.csv --row 3 --target Barolo --method kernel_shap --trust",
     ),
     "pick": (
         "veridical pick many.parquet --budget 3",
         "veridical pick model.py:forest data.csv --target Barolo --budget 3 --k 5 --out pick.html",
     ),
-    "group": ("veridical group model.py:forest data.csv --target Barolo --k 3 --out groups.html",),
+    "group": ("veridical group model.py:linear data.csv --target Barolo --k 3 --method gime --out groups.html",),
     "evaluate": (
         "veridical evaluate model.py:forest data.csv --methods lime,occlusion --metrics correlation,deletion",
     ),
-    "debug": ("veridical debug model.py:forest data.csv --label grape --check randomize --fail",),
+    "debug": ("veridical debug model.py:linear data.csv --label grape --check spurious --fail",),
     "audit": (
-        "veridical audit audits:subject --checks randomize,sampling --out audit.html --out audit.xml",
-        "veridical audit model.py:forest data.csv --label grape --background train.csv --checks randomize",
+        "veridical audit audits:subject --checks spurious,sampling --out audit.html --out audit.xml",
+        "veridical audit model.py:linear data.csv --label grape --background train.csv --checks labels,mismatch",
     ),
     "veracity": ("veridical veracity model.py:forest data.csv --label grape --methods lime --rows :10",),
     "compare": (

@@ -13,7 +13,10 @@ METHODS = (
 )
 GROUPINGS = ("mixture", "gime", "linear", "cte", "etc", "tree", "lime", "maple", "mame")
 PURPOSES = ("change", "content", "either")
-PARTS = ("rows", "words", "sentences", "superpixels", "grid", "tiles", "slices", "stems", "windows")
+PARTS = (
+    *("rows", "fields", "words", "sentences", "superpixels", "grid", "slices", "tiles", "stems"),
+    *("windows", "bands"),
+)
 METRICS = (
     *("fidelity", "correlation", "faithfulness_correlation", "infidelity", "deletion", "insertion"),
     *("comprehensiveness", "sufficiency", "monotonicity", "seeds", "sizes", "max_sensitivity", "nearby_ranks"),

@@ -39,7 +39,8 @@ def _two(given: asked.Compare) -> tuple[Any, Any]:
 
 def _names(given: asked.Compare) -> list[str]:
     """What the two are called: as asked, or as they were named in the command."""
-    names = words(given.names) or [given.first, given.second]
+    own = [given.first, given.second] if given.first != given.second else ["first", "second"]
+    names = words(given.names) or own
     if len(names) != 2:
         raise InputError(f"--names wants two names, such as before,after, not {given.names!r}")
     return names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from sklearn.model_selection import train_test_split
 
 from veridical.demo import paragraphs
 from veridical.errors import InputError
-from veridical.read.places import thing_at
 from veridical.records import Floats
 from veridical.render.pixels import png
 
@@ -71,13 +71,13 @@ def ripe(pictures):
 AUDITS = '''"""What to audit: veridical audit audits:subject"""
 
 import pandas as pd
-from model import HERE, forest
+from model import HERE, linear
 
 import veridical as vd
 
 train, test = pd.read_csv(HERE / "train.csv"), pd.read_csv(HERE / "data.csv")
 y_train, y_test = train.pop("grape"), test.pop("grape")
-subject = vd.Subject(forest().predict_proba, vd.Rows(train), test, y=y_test, training=(train, y_train))
+subject = vd.Subject(linear().predict_proba, vd.Rows(train), test, y=y_test, training=(train, y_train))
 '''
 
 
@@ -86,7 +86,7 @@ def write_samples(place: str) -> list[Path]:
     folder = Path(place)
     there = [name for name in NAMES if (folder / name).exists()]
     if there:
-        raise InputError(f"there is a {there[0]} in {place!r} already: name another folder, such as samples")
+        raise InputError(f"{place!r} has {there[0]} in it already: name another folder, such as samples")
     (folder / "apples").mkdir(parents=True)
     (folder / "model.py").write_text(MODEL, encoding="utf-8")
     (folder / "audits.py").write_text(AUDITS, encoding="utf-8")
@@ -129,7 +129,7 @@ def _apple(seed: int, ripe: bool) -> Any:
 def _write_models(folder: Path) -> None:
     """The forest as a file: a pickle, and ONNX where there is something to write it by."""
     train = pd.read_csv(folder / "train.csv").drop(columns="grape")
-    model = thing_at(f"{folder / 'model.py'}:forest")()
+    model = runpy.run_path(str(folder / "model.py"))["forest"]()
     joblib.dump(model, folder / "model.joblib")
     if importlib.util.find_spec("skl2onnx"):
         convert = importlib.import_module("skl2onnx").to_onnx

@@ -31,9 +31,8 @@ def aligned(a: Explanation, b: Explanation) -> list[tuple[Hashable, int, int]]:
     Table columns are the same by name, whatever the value; words by what they are, or by their place where places
     were told apart; parts of pictures, sounds and series by where they lie, which must be the same in both.
     """
-    _check_places(a.view, b.view)
-    by_column = all(_once([part.column for part in e.parts]) for e in (a, b) if e.view is None)
-    first, second = ({key: j for j, key in enumerate(_keys(e, by_column))} for e in (a, b))
+    check_places(a.view, b.view)
+    first, second = ({key: j for j, key in enumerate(keys)} for keys in keys_of([a, b]))
     both = dict.fromkeys([*first, *second])
     return [(key, first.get(key, -1), second.get(key, -1)) for key in both]
 
@@ -48,8 +47,13 @@ def joined(a: Part | None, b: Part | None) -> Part:
     return one if a.name == b.name else Part(f"{a.name} | {b.name}", one.column, "|")
 
 
+def keys_of(items: Sequence[Explanation]) -> list[Iterator[Hashable]]:
+    """One key a part of each explanation, each once, and equal where parts are the same thing."""
+    by_column = all(_once([part.column for part in e.parts]) for e in items if e.view is None)
+    return [_keys(e, by_column) for e in items]
+
+
 def _keys(e: Explanation, by_column: bool) -> Iterator[Hashable]:
-    """One key a part, each once."""
     seen = Counter[Hashable]()
     for key in _meanings(e, by_column):
         seen[key] += 1
@@ -74,7 +78,7 @@ def _once(keys: Sequence[str]) -> bool:
     return len(set(keys)) == len(keys)
 
 
-def _check_places(a: View | None, b: View | None, where: str = "") -> None:
+def check_places(a: View | None, b: View | None, where: str = "") -> None:
     """Refuse two instances whose parts do not lie at the same places."""
     kinds = [view.kind if isinstance(view, View) else "row" for view in (a, b)]
     if kinds[0] != kinds[1]:
@@ -83,7 +87,7 @@ def _check_places(a: View | None, b: View | None, where: str = "") -> None:
         return
     for name, (_, _, inner) in _fields(a).items():
         if name in _fields(b):
-            _check_places(inner, _fields(b)[name][2], f", in the field {name!r}")
+            check_places(inner, _fields(b)[name][2], f", in the field {name!r}")
     if not all(_same(a.data.get(key), b.data.get(key)) for key in PLACES.get(a.kind, ())):
         raise InputError(
             f"the parts of the two {a.kind}s do not lie at the same places{where}, so their weights cannot be "

@@ -39,7 +39,7 @@ def _arrays(path: Path, reading: Reading) -> tuple[Array, Any]:
             return read, None
         with read:
             every = {name: read[name] for name in read.files}
-    except (OSError, ValueError, EOFError) as cause:
+    except Exception as cause:  # a damaged file raises anything
         pickled = "pickle" in str(cause)
         said = "it holds Python objects, not numbers" if pickled else str(cause)
         raise InputError(f"{path} cannot be read as arrays: {said}") from cause

@@ -35,7 +35,7 @@ def from_estimator(model: Any) -> Loaded:
     columns = None if names is None else tuple(map(str, names))
     kind = None if columns is None and width is None else TABLE
     arrays = columns is None and width is not None
-    return Loaded(predict, classes, kind, columns, None if width is None else int(width), arrays)
+    return Loaded(predict, classes, kind, columns, width=None if width is None else int(width), arrays=arrays)
 
 
 def _classes(model: Any) -> tuple[Any, ...] | None:

@@ -85,7 +85,7 @@ def _table(data: Data, model: Loaded) -> Data:
     """The columns that the model takes."""
     frame, notes = data.instances, data.notes
     if model.columns is not None:
-        frame, told = _by_name(frame, model.columns)
+        frame, told = _by_name(frame, model)
         notes += told
     elif model.width not in (None, len(frame.columns)):
         raise InputError(
@@ -101,10 +101,10 @@ def _table(data: Data, model: Loaded) -> Data:
     return replace(data, instances=instances, kind=TABLE, columns=columns, text=text, notes=notes)
 
 
-def _by_name(frame: pd.DataFrame, wanted: tuple[str, ...]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _by_name(frame: pd.DataFrame, model: Loaded) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The columns that the model was trained on, in its order."""
-    own = {_plain(c): c for c in frame.columns} | {c: c for c in frame.columns}
-    found = {name: own.get(name, own.get(_plain(name))) for name in wanted}
+    plain = {} if model.exact else {_plain(c): c for c in frame.columns}
+    found = {name: name if name in frame else plain.get(_plain(name)) for name in model.columns or ()}
     missing = [name for name, column in found.items() if column is None]
     if missing:
         alike = near(missing[0], list(frame.columns))
@@ -112,11 +112,11 @@ def _by_name(frame: pd.DataFrame, wanted: tuple[str, ...]) -> tuple[pd.DataFrame
         raise InputError(f"the model wants a column {missing[0]!r}{more}, which the data do not have{alike}")
     extra = [c for c in frame.columns if c not in found.values()]
     notes = (f"left out, for the model does not take them: {', '.join(extra)}",) if extra else ()
-    return frame[list(found.values())].set_axis(list(wanted), axis=1), notes
+    return frame[list(found.values())], notes
 
 
 def _plain(name: str) -> str:
-    """A name without what files of models may not hold."""
+    """A name as files of models may hold it."""
     return re.sub(r"\W", "_", name)
 
 

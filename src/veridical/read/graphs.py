@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,14 +116,15 @@ def _session(path: Path) -> tuple[Any, tuple[str, ...]]:
     runtime = require("onnxruntime", extra="onnx")
     options = runtime.SessionOptions()
     options.log_severity_level = QUIET
-    start = partial(runtime.InferenceSession, sess_options=options, providers=["CPUExecutionProvider"])
+    settings = {"sess_options": options, "providers": ["CPUExecutionProvider"], "enable_fallback": 0}
     try:
         try:
-            return start(str(path)), ()
+            return runtime.InferenceSession(str(path), **settings), ()
         except Exception as cause:
             if "locale" not in str(cause):
                 raise
-            return start(_localized(path)), (f"capital letters are as in {LOCALE}: no other locale is installed",)
+            session = runtime.InferenceSession(_localized(path), **settings)
+            return session, (f"capital letters are as in {LOCALE}: no other locale is installed",)
     except Exception as cause:  # of classes that onnxruntime does not name
         raise InputError(f"{path} cannot be read as an ONNX model: {str(cause).strip()}") from cause
 
@@ -166,7 +166,7 @@ def _of_columns(path: Path, graph: Graph, classes: tuple[Any, ...] | None) -> Lo
         )
     names = tuple(each.name for each in graph.inputs)
     width = sum(each.width or 1 for each in graph.inputs)
-    return Loaded(graph, classes, TABLE, names if width == len(names) else None, width)
+    return Loaded(graph, classes, TABLE, names if width == len(names) else None, exact=False, width=width)
 
 
 def _input(path: Path, given: Any) -> Input:

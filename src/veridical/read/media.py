@@ -52,6 +52,7 @@ def pictures_of(found: Found) -> Data:
 def _picture(images: Any, turned: Any, path: Path, notes: dict[str, list[str]]) -> Array:
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd notes that cameras leave in files
             warnings.simplefilter("error", images.DecompressionBombWarning)
             with images.open(path) as image:
                 if getattr(image, "n_frames", 1) > 1:
@@ -59,7 +60,7 @@ def _picture(images: Any, turned: Any, path: Path, notes: dict[str, list[str]]) 
                 return _colors(images, turned(image), path.name, notes)
     except (images.DecompressionBombWarning, images.DecompressionBombError) as cause:
         raise InputError(f"{path} is too large a picture: {cause}; make it smaller") from cause
-    except (OSError, ValueError, SyntaxError) as cause:  # what Pillow raises on damaged files
+    except Exception as cause:  # a damaged file raises anything
         raise InputError(f"{path} cannot be read as a picture: {cause}") from cause
 
 
@@ -100,7 +101,7 @@ def sounds_of(found: Found) -> Data:
     for path in found.paths:
         try:
             samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
-        except (OSError, RuntimeError) as cause:
+        except Exception as cause:  # a damaged file raises anything
             raise InputError(f"{path} cannot be read as a recording: {cause}") from cause
         if not len(samples):
             raise InputError(f"{path} is a recording without samples")

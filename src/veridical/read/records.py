@@ -39,6 +39,7 @@ class Loaded(Record):
     classes: tuple[Any, ...] | None = None  # the names of its outputs
     kind: str | None = None  # of the instances that it takes
     columns: tuple[str, ...] | None = None  # of the table that it takes, in order
+    exact: bool = True  # they must be called just so; else what is no letter or digit may be another
     width: int | None = None  # how many columns there are, where their names are not known
     arrays: bool = False  # it takes rows as arrays, not as tables with names
     shape: tuple[int | None, ...] | None = None  # of one instance, where it is no table row; None: any length

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def _csv(path: Path | str, text: str, reading: Reading) -> tuple[pd.DataFrame, l
     if "\0" in text:
         raise InputError(f"{path} has zero bytes in it, as no table has: it may be damaged, or of another kind")
     separator = reading.separator or ("\t" if str(path).endswith(".tsv") else separator_of(text))
-    head = next(csv.reader(io.StringIO(text), delimiter=separator), [])
+    head = _head(path, text, separator)
     named = not _all_numbers(head) or head == [str(j) for j in range(len(head))]
     twice = sorted({name for name in head if head.count(name) > 1})
     if named and twice:
@@ -89,6 +90,16 @@ def _csv(path: Path | str, text: str, reading: Reading) -> tuple[pd.DataFrame, l
     if named and head[0].strip() == "":  # what to_csv of pandas writes for the names of rows
         frame = frame.set_index(frame.columns[0])
     return frame, notes
+
+
+def _head(path: Path | str, text: str, separator: str) -> list[str]:
+    """What the first line holds."""
+    try:
+        return next(csv.reader(io.StringIO(text.lstrip("\n")), delimiter=separator), [])
+    except (csv.Error, TypeError) as cause:
+        raise InputError(
+            f"{path}: the first line does not name columns that {separator!r} separates: {cause}"
+        ) from cause
 
 
 def _parsed(path: Path | str, text: str, separator: str, decimal: str, named: bool) -> pd.DataFrame:
@@ -108,24 +119,29 @@ def _parsed(path: Path | str, text: str, separator: str, decimal: str, named: bo
 
 def separator_of(text: str) -> str:
     """What separates the columns: what cuts the first lines into the most, as many in each."""
-    lines = "\n".join(text.split("\n", LOOKED_AT)[:LOOKED_AT])
-    widths = {}
-    for separator in SEPARATORS:
-        try:
-            rows = [len(row) for row in csv.reader(io.StringIO(lines), delimiter=separator) if row]
-        except csv.Error:
-            continue
-        whole = rows[:-1] if len(rows) == LOOKED_AT else rows  # a quoted text may go on below
-        widths[separator] = max(whole) if whole and min(whole) == max(whole) else 1
-    best = max(widths, key=lambda separator: widths[separator], default=",")
-    return best if widths.get(best, 1) > 1 else ","
+    lines = text.split("\n", LOOKED_AT)
+    whole = len(lines) <= LOOKED_AT
+    first = "\n".join(lines[:LOOKED_AT])
+    widths = {separator: _width(first, separator, whole) for separator in SEPARATORS}
+    best = max(widths, key=lambda separator: widths[separator])
+    return best if widths[best] > 1 else SEPARATORS[0]
+
+
+def _width(lines: str, separator: str, whole: bool) -> int:
+    """Columns that a separator makes; 1 if lines do not agree. The last line may go on where they were cut off."""
+    rows = csv.reader(io.StringIO(lines), delimiter=separator)
+    widths: list[int] = []
+    with suppress(csv.Error):  # a field that is too long for that reader
+        widths += (len(row) for row in rows if row)
+    told = set(widths if whole or len(widths) < 2 else widths[:-1])
+    return told.pop() if len(told) == 1 else 1
 
 
 def _parquet(path: Path) -> pd.DataFrame:
     require("pyarrow.parquet", extra="parquet")
     try:
         return pd.read_parquet(path, engine="pyarrow")
-    except (OSError, ValueError) as cause:
+    except Exception as cause:  # a damaged file raises anything
         raise InputError(f"{path} cannot be read as Parquet: {cause}") from cause
 
 

@@ -53,10 +53,10 @@ def beside(difference: Difference, most: int = MOST_PARTS) -> Markup:
 def _side(d: Difference, title: str, side: Explanation | Explanations, chosen: list[int]) -> Markup:
     """What one side says, with its instance."""
     head = tag("h4", {}, tag("bdi", {}, escape(title, 80)))
-    lines = [tag("p", {}, escape(minus(words[0].upper() + words[1:]), 900)) for words in side_words(side)]
+    lines = [tag("p", {}, escape(words[0].upper() + words[1:], 900)) for words in side_words(side)]
     view = side.view if isinstance(side, Explanation) else None
     seen = drawing(view, marked(d, side, chosen)) if view is not None and isinstance(side, Explanation) else NONE
-    return tag("section", {"class": "vd-side"}, head, *lines, seen)
+    return tag("article", {"class": "vd-side"}, head, *lines, seen)
 
 
 def _table(d: Difference, chosen: list[int]) -> Markup:
@@ -66,12 +66,12 @@ def _table(d: Difference, chosen: list[int]) -> Markup:
     spans = _span(np.nan_to_num(d.weights[chosen]), None), _span(d.difference[chosen], d.intervals[chosen])
     heads = (
         "Part",
-        f"Weights: {first} above, {second} below",
+        "Effect on the output",
         "Weights",
         f"{second} less {first}",
         "95 % interval",
     )
-    classes = ("", "", "vd-w", "", "vd-i")
+    classes = ("", "", "vd-w", "vd-apart", "vd-i")
     titles = [
         tag("th", {"scope": "col", **({"class": c} if c else {})}, escape(head))
         for head, c in zip(heads, classes, strict=True)
@@ -86,22 +86,20 @@ def _table(d: Difference, chosen: list[int]) -> Markup:
         tag("thead", {}, tag("tr", {}, *titles)),
         tag("tbody", {}, *rows),
     )
-    return join(drawn, legend(*SIGNS, KEY))
+    return join(drawn, legend(*SIGNS, f"upper bar: {first}, lower bar: {second}", KEY))
 
 
 def _row(d: Difference, j: int, spans: tuple[Span, Span], show: Callable[[float], str], key: Markup) -> Markup:
-    name, mark, words = plain(d.parts[j].name, 40), mark_of(d, j), list[str]()
+    mark, words = mark_of(d, j), list[str]()
     bars = []
-    for title, weight in zip(d.titles, d.weights[j], strict=True):
+    for weight in d.weights[j]:
         there = bool(np.isfinite(weight))
         words.append(minus(show(weight)).strip() if there else "not there")
-        label = f"{name}, {plain(title, 24)}: weight {words[-1]}"
-        bars.append(bar(float(weight) if there else 0.0, None, spans[0], label))
+        bars.append(bar(float(weight) if there else 0.0, None, spans[0]))
     apart, (low, high) = minus(show(d.difference[j])).strip(), d.intervals[j]
     known = mark != UNMEASURED
     interval = f"{minus(show(low)).strip()} to {minus(show(high)).strip()}" if known else "not measured"
-    label = f"{name}: difference {apart}, 95 % interval {interval}, {MARKS[mark]}"
-    drawn = bar(float(d.difference[j]), (float(low), float(high)) if known else None, spans[1], label)
+    drawn = bar(float(d.difference[j]), (float(low), float(high)) if known else None, spans[1])
     sign = tag("b", {"class": "vd-sign", "role": "img", "aria-label": MARKS[mark]}, escape(mark))
     return tag(
         "tr",

@@ -63,15 +63,13 @@ def badge(marks: Marks, part: int, x: float, y: float) -> Markup:
     """The letter of a part at (x, y) in shares of the box, its numbers on hover and on focus."""
     if part not in marks.letters:
         return NONE
-    say = marks.words(part)
     flip = (" vd-flip" if x > 0.55 else "") + (" vd-rise" if y > 0.6 else "")
     attributes = {
         "class": f"vd-badge {kind(marks, part)}{flip}",
         "style": f"left:{100 * x:.1f}%;top:{100 * y:.1f}%",
         "tabindex": 0,
         "role": "img",
-        "aria-label": f"{marks.letters[part]}, {say}",
-        "data-tip": say,
+        "aria-label": f"{marks.letters[part]}: {marks.words(part)}",
     }
     return tag("span", attributes, escape(marks.letters[part]))
 
@@ -88,7 +86,7 @@ def kind(marks: Marks, part: int) -> str:
 
 
 def strength(marks: Marks, part: int) -> str:
-    return f"--s:{abs(marks.strengths[part]):.2f}"
+    return f"--s:{abs(marks.strengths[part]):.2g}".replace("0.", ".")
 
 
 def summary(marks: Marks, what: str, parts: Iterable[int]) -> str:

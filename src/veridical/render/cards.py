@@ -36,7 +36,7 @@ from veridical.render.tables import (
     table,
     weights_table,
 )
-from veridical.render.words import count, decimals, number, percent, plain, sentence
+from veridical.render.words import count, decimals, number, percent, sentence
 from veridical.summarize.records import Grouping, Membership
 
 MOST_GROUPS, MOST_PARTS = 24, 12
@@ -114,9 +114,8 @@ def _reasons(m: Membership) -> Markup:
     scores = [float(m.reasons[j]) for j in why]
     show, span, rows = decimals(scores), (min(0.0, *scores, 0.0), max(0.0, *scores, 0.0)), []
     for j, score in zip(why, scores, strict=True):
-        side, value = "for" if score > 0 else "against", minus(value_words(m.parts[j], float(m.values[j])))
-        label = f"{plain(m.parts[j].name, 40)}, value {value}: speaks {side} the group, score {minus(show(score))}"
-        rows.append(row(m.parts[j].name, bar(score, None, span, label), (minus(show(score)), value)))
+        value = minus(value_words(m.parts[j], float(m.values[j])))
+        rows.append(row(m.parts[j].name, bar(score, None, span), (minus(show(score)), value)))
     title = tag("h4", {}, escape("Why it belongs there"))
     key = legend("right: speaks for the group", "left: against it")
     return join(title, table(("Feature", "Why this group", "Score", "Value"), rows), key)
@@ -132,8 +131,7 @@ def _effects(m: Membership) -> Markup:
     show, span = decimals(finite), (min(0.0, *finite, 0.0), max(0.0, *finite, 0.0))
     rows = []
     for name, value, made in entries:
-        label = f"{plain(name, 40)}: effect {minus(show(value))}, {minus(made)}"
-        rows.append(row(name, bar(value, None, span, label), (minus(show(value)), minus(made))))
+        rows.append(row(name, bar(value, None, span), (minus(show(value)), minus(made))))
     rows.append(row("Intercept", NONE, (minus(number(m.intercept)), "")))
     rows.append(row("What the explanation predicts", NONE, (minus(number(m.prediction)), "the sum")))
     title = tag("h4", {}, escape("What its explanation predicts, and how"))

@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from veridical.debug.audit import Audit
 from veridical.errors import require
+from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
+from veridical.pages import Page
 from veridical.records import Explanation, Record, Verdict
 from veridical.render.audits import audit_picture
+from veridical.render.differences import difference_picture
 from veridical.render.glyphs import LOWERS, NOTHING, RAISES
 from veridical.render.groups import grouping_picture, membership_picture
 from veridical.render.picks import pick_picture
 from veridical.render.reports import report_picture
-from veridical.render.terminal import picture
+from veridical.render.terminal import page, picture
 from veridical.render.verdicts import verdict_picture
 from veridical.summarize.records import Grouping, Membership, Pick
 
@@ -85,6 +88,8 @@ def written(record: Record, width: int) -> str:
         Report: report_picture,
         Verdict: verdict_picture,
         Audit: audit_picture,
+        Difference: difference_picture,
+        Page: page,
     }
     known = kinds.get(type(record))
     return known(record, width) if known else repr(record)

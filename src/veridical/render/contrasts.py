@@ -9,10 +9,9 @@ import numpy as np
 
 from veridical.errors import require
 from veridical.evaluate.differences import Difference
-from veridical.records import Explanation
-from veridical.render.differences import MARKS, UNMEASURED, mark_of, ordered, sides, verdict_words
+from veridical.render.differences import MARKS, UNMEASURED, mark_of, ordered, side_words, sides, verdict_words
 from veridical.render.plot import DOWN, UP, caption, ink, literal
-from veridical.render.words import number, percent, plain, teller
+from veridical.render.words import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,10 +67,4 @@ def _lines(d: Difference) -> list[str]:
         plain(d.verdict.sentence, 400),
         f"Hatched: {plain(d.titles[0], 30)}; full: {plain(d.titles[1], 30)}; {key}",
     ]
-    for title, side in sides(d):
-        if isinstance(side, Explanation):
-            mark = "believe it" if side.verdict.passed else "read with care"
-            says = f"model {number(side.prediction)}, {teller(side)} {number(side.local_prediction)}"
-            target = f"target {plain(side.target, 24)}"
-            lines.append(f"{plain(title, 30)}: {target}, {says}, fidelity {percent(side.fidelity)}; {mark}")
-    return lines
+    return [*lines, *(f"{plain(title, 30)}: {words}" for title, side in sides(d) for words in side_words(side))]

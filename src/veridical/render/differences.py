@@ -29,9 +29,9 @@ from veridical.render.words import (
 )
 
 MOST_PARTS, MOST_ROWS = 10, 5  # in a terminal
-LARGER, NOISE, UNMEASURED = "≠", "≈", "?"
+LARGER, NOISE, UNMEASURED = "●", "○", "?"
 MARKS = {LARGER: "larger than the noise", NOISE: "may be noise", UNMEASURED: "not measured"}
-KEY = "≠ larger than the noise, all parts taken together (Holm, 5 %); ≈ may be noise; ? not measured"
+KEY = "● larger than the noise, all parts taken together (Holm, 5 %); ○ may be noise; ? not measured"
 SAYS = {True: "no difference beyond the noise", False: "they differ"}
 
 

@@ -92,7 +92,7 @@ def _badge(curve: Curve, key: str, i: int, room: tuple[int, int]) -> Markup:
     say = _words(curve)
     flip = (" vd-flip" if at > 0.55 * k else "") + (" vd-rise" if y < 0.4 else "")
     look = {"class": f"vd-badge vd-b{i % COLORS}{flip}", "style": style, "tabindex": 0, "role": "img"}
-    return tag("span", {**look, "aria-label": f"{key}, {say}", "data-tip": say}, escape(key))
+    return tag("span", {**look, "aria-label": f"{key}: {say}"}, escape(key))
 
 
 def _entry(look: str, key: str, name: str) -> Markup:

@@ -45,7 +45,6 @@ from veridical.render.words import (
     facts_of,
     notes_of,
     number,
-    plain,
     ranked,
     teller,
 )
@@ -186,8 +185,7 @@ def _summary(d: Digest) -> str:
     show, longest = decimals([mean for _, mean, _ in d.top]), d.top[0][1]
     rows = []
     for name, mean, count in d.top:
-        label = f"{plain(name, 60)}: mean size of weight {show(mean)[1:]}, counts in {count:,}"
-        rows.append(row(name, bar(mean, None, (0.0, longest), label), (show(mean)[1:], f"{count:,}")))
+        rows.append(row(name, bar(mean, None, (0.0, longest)), (show(mean)[1:], f"{count:,}")))
     return facts(entries) + table(("Part", "Mean size of the weight", "Mean", "Counts in"), rows)
 
 

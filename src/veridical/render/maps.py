@@ -8,8 +8,9 @@ import numpy as np
 
 from veridical.records import Explanation, Floats, View
 from veridical.render.canvas import Stage, drawn, figure, layer
-from veridical.render.markup import NONE, Markup, data_uri, escape, join, minus, tag
-from veridical.render.pixels import Bytes, means, png
+from veridical.render.markup import NONE, Markup, escape, join, minus, tag
+from veridical.render.media import PICTURE, picture
+from veridical.render.pixels import Bytes, means
 from veridical.render.words import number
 
 PERCENTILE = 99  # of the sizes: what is larger has the deepest color
@@ -124,6 +125,6 @@ def _gray(view: View, f: int) -> Floats | None:
 
 def _picture(colors: Bytes, wide: int, label: str) -> Markup:
     h, w = colors.shape[:2]
-    box = {"width": w, "height": h, "preserveAspectRatio": "none", "href": data_uri("image/png", png(colors))}
+    box = {"width": w, "height": h, "preserveAspectRatio": "none", "href": picture(colors, PICTURE // 2)}
     shown = layer((float(w), float(h)), label, tag("image", box), wash="vd-sharp" if max(h, w) < 128 else "")
     return drawn(Stage((float(w), float(h)), [shown], width=wide))

@@ -87,9 +87,8 @@ def _parts(p: Pick, m: Matrix) -> Markup:
     show, rows = decimals(values), []
     for letter, j, value in zip(m.letters, m.columns, values, strict=True):
         number, first = show(value)[1:], first_words(p, m, int(j))
-        label = f"{letter} {plain(p.names[j], 60)}: importance {number}, shown first {first}"
         key = join(tag("b", {"class": "vd-letter"}, escape(letter)), _typical(p, int(j)))
-        rows.append(row(p.names[j], bar(value, None, (0.0, values[0]), label, "vd-size"), (number, first), key))
+        rows.append(row(p.names[j], bar(value, None, (0.0, values[0]), "vd-size"), (number, first), key))
     return table(("Part", "Importance over all rows", "Importance", "Shown first"), rows)
 
 

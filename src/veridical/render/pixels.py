@@ -54,12 +54,16 @@ def shrink(pixels: Bytes, h: int, w: int) -> Bytes:
 
 def means(values: npt.NDArray[Any], h: int, w: int) -> Floats:
     """Means over blocks, so that (h, w) are left."""
-    sums: Floats = values.astype(np.float64)
+    found: Floats = values.astype(np.float64)
     for axis, n in ((0, h), (1, w)):
-        edges = np.linspace(0, sums.shape[axis], n + 1).round().astype(int)
-        counts = np.diff(edges).reshape([-1 if i == axis else 1 for i in range(sums.ndim)])
-        sums = np.add.reduceat(sums, edges[:-1], axis=axis) / counts
-    return sums
+        edges = np.linspace(0, found.shape[axis], n + 1).round().astype(int)
+        if n == found.shape[axis]:
+            continue
+        sums = np.cumsum(found, axis=axis)
+        ends = np.take(sums, edges[1:] - 1, axis=axis)
+        counts = np.diff(edges).reshape([-1 if i == axis else 1 for i in range(found.ndim)])
+        found = np.diff(ends, axis=axis, prepend=0) / counts
+    return found
 
 
 def sample(labels: Labels, h: int, w: int) -> Labels:
@@ -72,7 +76,8 @@ def sample(labels: Labels, h: int, w: int) -> Labels:
 
 def outline(mask: npt.NDArray[np.bool_]) -> str:
     """The border of a region as SVG path data, along the edges of its pixels."""
-    padded = np.pad(mask.astype(np.int8), 1)
+    top, left, crop = _cropped(mask)
+    padded = np.pad(crop.astype(np.int8), 1)
     steps: dict[bool, dict[tuple[int, int], list[int]]] = {True: {}, False: {}}  # from a corner, along x or not
     for row, start, stop, sign in _runs(np.diff(padded, axis=0)[:, 1:-1]):
         first, last = (start, stop) if sign > 0 else (stop, start)
@@ -83,7 +88,7 @@ def outline(mask: npt.NDArray[np.bool_]) -> str:
     path = []
     while steps[True]:
         x, y = next(iter(steps[True]))
-        path.append(f"M{x} {y}")
+        path.append(f"M{x + left} {y + top}")
         across, here = True, (x, y)
         while here in steps[across]:
             ends = steps[across][here]
@@ -97,21 +102,45 @@ def outline(mask: npt.NDArray[np.bool_]) -> str:
     return "".join(path)
 
 
+def _cropped(mask: npt.NDArray[np.bool_]) -> tuple[int, int, npt.NDArray[np.bool_]]:
+    """Where a region begins, and the smallest box that holds it; of nothing, the whole."""
+    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not len(rows):
+        return 0, 0, mask
+    return int(rows[0]), int(cols[0]), mask[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
+
+
 def borders(labels: Labels) -> str:
-    """All lines between different labels as SVG path data."""
-    across = ((row + 1, start, stop) for row, start, stop, _ in _runs(np.diff(labels, axis=0) != 0))
-    down = ((col + 1, start, stop) for col, start, stop, _ in _runs((np.diff(labels, axis=1) != 0).T))
-    lines = [f"M{start} {row}h{stop - start}" for row, start, stop in across]
-    return "".join([*lines, *(f"M{col} {start}v{stop - start}" for col, start, stop in down)])
+    """All lines between different labels as SVG path data, each as long as it can be drawn without lifting."""
+    across = _runs(np.diff(labels, axis=0) != 0)
+    down = _runs((np.diff(labels, axis=1) != 0).T)
+    lines = [((start, row + 1), (stop, row + 1)) for row, start, stop, _ in across]
+    lines += [((col + 1, start), (col + 1, stop)) for col, start, stop, _ in down]
+    meeting: dict[tuple[int, int], list[int]] = {}
+    for i, ends in enumerate(lines):
+        for end in ends:
+            meeting.setdefault(end, []).append(i)
+    path, drawn = list[str](), [False] * len(lines)
+    for first, (here, _) in enumerate(lines):
+        line = -1 if drawn[first] else first
+        path += [f"M{here[0]} {here[1]}"] if line >= 0 else []
+        while line >= 0:
+            drawn[line] = True
+            there = lines[line][1] if lines[line][0] == here else lines[line][0]
+            path.append(f"h{there[0] - here[0]}" if there[1] == here[1] else f"v{there[1] - here[1]}")
+            here = there
+            line = next((j for j in meeting[here] if not drawn[j]), -1)
+    return "".join(path)
 
 
 def inside(mask: npt.NDArray[np.bool_]) -> tuple[float, float]:
     """The point (x, y) deepest in a region: where its name is put."""
-    depth = ndimage.distance_transform_edt(np.pad(mask, 1))[1:-1, 1:-1]
+    top, left, crop = _cropped(mask)
+    depth = ndimage.distance_transform_edt(np.pad(crop, 1))[1:-1, 1:-1]
     deepest = np.argwhere(depth >= depth.max() - 0.5)
     middle = deepest.mean(axis=0)
     y, x = deepest[np.abs(deepest - middle).sum(axis=1).argmin()]
-    return float(x) + 0.5, float(y) + 0.5
+    return float(x + left) + 0.5, float(y + top) + 0.5
 
 
 def envelope(values: Floats, n: int) -> tuple[Floats, Floats]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import wave
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,8 +17,9 @@ from veridical.represent.mel import Mel
 from veridical.represent.sums import tile_sounds
 
 Samples: TypeAlias = npt.NDArray[np.int16]
-MOST = 160_000  # samples of one player: ten seconds at 16 kHz
-LEAST_RATE = 8_000  # a long recording is played at a lower rate, but not below this; then only its beginning
+LONGEST = 10.0  # seconds of one player; of a longer recording, the beginning
+RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000)  # that are played; the lowest is that of a telephone
+PLAYERS = 27_000  # bytes of all players of a page, where a rate can be found that keeps to it
 BANDS, RANGE = 96, 70.0  # rows of a spectrogram, and decibels from its brightest to its darkest
 LOUDEST = 25.0  # a logarithm of a magnitude, above which it is none
 FADE = 0.005  # seconds, so that a cut does not click
@@ -104,12 +106,21 @@ def wav(samples: Samples, rate: float) -> bytes:
     return stream.getvalue()
 
 
-def playable(samples: Samples, rate: float) -> tuple[Samples, float]:
-    """The recording, small enough for a page: at a lower rate first, cut only then."""
-    factor = min(-(-len(samples) // MOST), max(int(rate // LEAST_RATE), 1))
-    if factor > 1:
-        samples, rate = _whole(signal.resample_poly(samples.astype(np.float64), 1, factor)), rate / factor
-    return samples[:MOST], rate
+def playable(samples: Samples, rate: float, n_players: int = 1) -> tuple[Samples, float]:
+    """The recording, small enough for one of so many players: at a lower rate first, cut only then."""
+    clip = samples[: round(LONGEST * rate)]
+    afford = [r for r in RATES if n_players * len(clip) / rate * _pace(r) <= PLAYERS]
+    speed = max((r for r in afford if r <= rate), default=RATES[0])
+    if speed >= rate:
+        return clip, rate
+    ratio = Fraction(speed, max(round(rate), 1)).limit_denominator(1000)
+    made = signal.resample_poly(clip.astype(np.float32), ratio.numerator, ratio.denominator)
+    return _whole(np.asarray(made, dtype=np.float64)), float(speed)
+
+
+def _pace(rate: float) -> float:
+    """Bytes a second of the smallest MP3."""
+    return 1_160 + 0.0875 * rate
 
 
 def _gate(spans: Floats, n: int, rate: float) -> Floats:

@@ -100,18 +100,14 @@ margin-right:.7em;vertical-align:.1em}
 .vd .vd-badge.vd-down.vd-unsure{color:var(--vd-down-deep)}
 .vd .vd-plot>.vd-badge{position:absolute;margin:-.75em 0 0 -.75em;cursor:default}
 .vd .vd-plot>.vd-badge:not(.vd-unsure){box-shadow:0 0 0 1.5px #fff}
-.vd [data-tip]{position:relative}
-.vd .vd-plot>[data-tip]{position:absolute}
-.vd [data-tip]:hover::after,.vd [data-tip]:focus::after{content:attr(data-tip);position:absolute;z-index:9;left:0;
-top:calc(100% + 5px);width:max-content;max-width:230px;padding:.45em .7em;border-radius:6px;background:#1d2126;
-color:#fff;font:500 12px/1.4 system-ui,sans-serif;text-align:left;white-space:normal;
+.vd .vd-plot>.vd-badge:hover::after,.vd .vd-plot>.vd-badge:focus::after{content:attr(aria-label);position:absolute;
+z-index:9;left:0;top:calc(100% + 5px);width:max-content;max-width:230px;padding:.45em .7em;border-radius:6px;
+background:#1d2126;color:#fff;font:500 12px/1.4 system-ui,sans-serif;text-align:left;white-space:normal;
 box-shadow:0 2px 10px rgba(0,0,0,.35);pointer-events:none}
-.vd .vd-flip[data-tip]::after{left:auto!important;right:0}
-.vd .vd-rise[data-tip]::after{top:auto!important;bottom:calc(100% + 5px)}
+.vd .vd-flip::after{left:auto!important;right:0}
+.vd .vd-rise::after{top:auto!important;bottom:calc(100% + 5px)}
 .vd .vd-frame{position:relative}
-.vd mark[data-tip]{position:static}
-.vd mark[data-tip]:hover::after,.vd mark[data-tip]:focus::after{max-width:100%}
-.vd [data-tip]:focus-visible,.vd .vd-text:focus-visible{outline:2.5px solid currentColor;outline-offset:2px}
+.vd .vd-badge:focus-visible,.vd .vd-text:focus-visible{outline:2.5px solid currentColor;outline-offset:2px}
 .vd .vd-badge:hover,.vd .vd-badge:focus{z-index:8}
 .vd .vd-y,.vd .vd-x{position:relative;font-size:.74em;opacity:.8;white-space:nowrap}
 .vd .vd-ruled>.vd-x{grid-column:2}
@@ -315,7 +311,8 @@ margin:0 0 1.4em}
 .vd .vd-difference col.vd-ci{width:9.6em}
 .vd .vd-neutral{background:#565d66}
 .vd .vd-two svg{height:18px}
-.vd .vd-two svg:first-child .vd-up,.vd .vd-two svg:first-child .vd-down{fill-opacity:.5}
+.vd .vd-two svg:first-child rect{fill-opacity:.3;stroke-width:1.5}
+.vd .vd-two svg:first-child .vd-up{stroke:var(--vd-up)}.vd .vd-two svg:first-child .vd-down{stroke:var(--vd-down)}
 .vd .vd-apart{padding:0 0 0 1em}
 .vd .vd-difference td span,.vd .vd-difference td small{display:block}
 .vd .vd-difference td.vd-w span:first-child{font-weight:450}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from veridical.records import Verdict
 from veridical.render.markup import NONE, Markup, escape, minus, tag
-from veridical.render.words import Weighed, decimals, measured, plain
+from veridical.render.words import Weighed, decimals, measured
 
 Span = tuple[float, float]  # the ends of an axis; zero lies between them
 Scale = tuple[Span, Callable[[float], str]]  # an axis, and how to write the numbers on it
@@ -36,9 +36,8 @@ def weights_table(
     for j in chosen:
         low, high = (minus(show(end)) for end in e.intervals[j])
         weight, interval = minus(show(e.weights[j])), f"{low} to {high}" if known[j] else "not measured"
-        label = f"{plain(e.parts[j].name, 40)}: weight {weight}, 95 % interval {interval}"
         ends = (float(e.intervals[j, 0]), float(e.intervals[j, 1])) if known[j] else None
-        drawn = bar(float(e.weights[j]), ends, span, label)
+        drawn = bar(float(e.weights[j]), ends, span)
         rows.append(row(e.parts[j].name, drawn, (weight, interval), key(j)))
     return table(("Part", "Effect on the output", "Weight", "95 % interval"), rows)
 
@@ -81,22 +80,27 @@ def row(name: str, drawn: Markup, numbers: tuple[str, str], key: Markup = NONE) 
     )
 
 
-def bar(value: float, ends: Span | None, span: Span, label: str, kind: str = "") -> Markup:
-    """One bar from zero, with a whisker where the interval is finite; its kind is its sign, if none is given."""
+def bar(value: float, ends: Span | None, span: Span, kind: str = "") -> Markup:
+    """One bar from zero, with a whisker where the interval is finite; its kind is its sign, if none is given.
+
+    The cells beside it say its numbers, so readers of the screen skip it.
+    """
 
     def at(place: float) -> float:
         share = (place - span[0]) / ((span[1] - span[0]) or 1.0)
         return round(400 * min(max(share, 0.0), 1.0), 1)
 
     left, right = sorted((at(0.0), at(value)))
-    box = {"x": left, "y": 8, "width": f"{abs(right - left):.1f}", "height": 16}
+    box = {"x": f"{left:g}", "y": 8, "width": f"{abs(right - left):.4g}", "height": 16}
     shapes = [tag("rect", {"class": kind or ("vd-up" if value > 0 else "vd-down"), **box})]
-    shapes.append(tag("path", {"class": "vd-axis", "d": f"M{at(0.0)} 0V32"}))
+    shapes.append(tag("path", {"class": "vd-axis", "d": f"M{at(0.0):g} 0V32"}))
     if ends:
         low, high = at(ends[0]), at(ends[1])
-        shapes.append(tag("path", {"class": "vd-whisk", "d": f"M{low} 16H{high}M{low} 12V20M{high} 12V20"}))
-    told = {"role": "img", "aria-label": label, "viewBox": "0 0 400 32", "preserveAspectRatio": "none"}
-    return tag("svg", told, *shapes)
+        shapes.append(
+            tag("path", {"class": "vd-whisk", "d": f"M{low:g} 16H{high:g}M{low:g} 12V20M{high:g} 12V20"})
+        )
+    frame = {"aria-hidden": "true", "viewBox": "0 0 400 32", "preserveAspectRatio": "none"}
+    return tag("svg", frame, *shapes)
 
 
 def legend(up: str, down: str, *words: str) -> Markup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,16 +28,17 @@ from veridical.render.canvas import (
     with_unit,
 )
 from veridical.render.marks import Marks, pieces, telling
-from veridical.render.markup import NONE, Markup, data_uri, escape, join, tag, whole
-from veridical.render.pixels import Bytes, Labels, borders, heat, inside, outline, png, sample, shrink
+from veridical.render.markup import NONE, Markup, escape, join, tag, whole
+from veridical.render.media import PICTURE, picture
+from veridical.render.pixels import Bytes, Labels, borders, heat, inside, outline, sample, shrink
 from veridical.render.waves import players, series, waveform
 from veridical.render.words import percent
 
 WIDTH, STRIP, MAP = 412, 196, 360  # pixels: a picture, one of several frames, a spectrogram
+FINE = 150  # places of an outline along the longer side of a picture
 MOST_FRAMES = 8
-MOST_SHAPES = 60  # parts tinted in one frame
-MOST_TOLD = 10_000  # pieces of a text, marked or not, that tell their numbers
-MOST_STOPS = 60  # pieces of a text that the keyboard stops at
+MOST_SHAPES = 40  # parts tinted in one frame
+MOST_TINTED, MOST_TOLD = 400, 150  # pieces of a text that are tinted, and that tell their numbers
 BARE = Marks((), np.empty(0), np.empty(0), (), (), np.empty(0, bool), {})  # of an instance that is only shown
 
 
@@ -71,22 +73,33 @@ def _key() -> Markup:
 
 
 def _text(view: View, marks: Marks) -> Markup:
-    """The text as it stands, never cut; each piece of a part tinted."""
-    shown, stops = [], 0
-    for text, part in pieces(view):
-        if not marks.sign(part):
+    """The text as it stands, never cut; the pieces of the heaviest parts tinted."""
+    found = list(pieces(view))
+    tinted, told = (_heaviest(found, marks, most) for most in (MOST_TINTED, MOST_TOLD))
+    shown = []
+    for text, part in found:
+        if part not in tinted:
             shown.append(whole(text))
             continue
-        say = marks.words(part)
         attributes: dict[str, object] = {"class": kind(marks, part), "style": strength(marks, part)}
-        if part in marks.letters and stops < MOST_STOPS:
-            attributes |= {"tabindex": 0, "aria-label": say, "data-tip": say}
-            stops += 1
-        elif len(shown) < MOST_TOLD:
-            attributes["title"] = say
+        if part in told:
+            attributes["title"] = f"{marks.numbers[part]} ({marks.ranges[part]})"
         shown.append(tag("mark", attributes, whole(text)))
     box = {"class": "vd-text", "dir": "auto", "role": "region", "aria-label": "The text, with its parts marked"}
-    return tag("div", {"class": "vd-frame"}, tag("div", {**box, "tabindex": 0}, *shown))
+    left = sum(1 for part in marks.marked() if part not in tinted)
+    more = note(f"Tinted are the {len(tinted):,} heaviest parts; {left:,} smaller ones are not.") if left else NONE
+    return join(tag("div", {**box, "tabindex": 0}, *shown), more)
+
+
+def _heaviest(found: Sequence[tuple[str, int]], marks: Marks, most: int) -> set[int]:
+    """The heaviest parts that have at most so many pieces of a text together, and at least one."""
+    counts, chosen, used = Counter(part for _, part in found), set[int](), 0
+    for part in marks.marked():
+        used += counts[part]
+        if used > most and chosen:
+            break
+        chosen.add(part)
+    return chosen
 
 
 def _picture(view: View, marks: Marks) -> Markup:
@@ -98,7 +111,9 @@ def _picture(view: View, marks: Marks) -> Markup:
     pairs = []
     for f in chosen:
         frame, parts, wide = _fitted(pixels[f], labels[f], width)
-        first, second = _pair(png(frame), parts, marks, (titles[f] or "the picture", wide, Axes()))
+        first, second = _pair(
+            picture(frame, PICTURE // len(chosen)), parts, marks, (titles[f] or "the picture", wide, Axes())
+        )
         if not marks.names:
             pairs.append(figure(escape(titles[f], 80) if titles[f] else NONE, first))
         elif len(chosen) == 1:
@@ -119,7 +134,7 @@ def _spectrogram(view: View, marks: Marks) -> Markup:
     levels, labels = np.asarray(data["levels"])[::-1], np.asarray(data["labels"])[::-1]
     axes = _scales(data, labels) if data.get("bounds") is not None else Axes()
     h, w = min(levels.shape[0], 240), min(levels.shape[1], 2 * MAP)
-    content = png(shrink(levels, h, w), heat())
+    content = picture(heat()[shrink(levels, h, w)], PICTURE * 3 // 5)
     told = ("the spectrogram", MAP, axes)
     first, second = _pair(content, sample(labels, h, w), marks, told, (MAP, 220))
     pair = [figure(escape("as it is"), first), figure(escape("what counts in it"), second)]
@@ -162,7 +177,7 @@ def _fitted(frame: Bytes, labels: Labels, width: int) -> tuple[Bytes, Labels, in
 
 
 def _pair(
-    content: bytes,
+    content: str,
     labels: Labels,
     marks: Marks,
     told: tuple[str, int, Axes],
@@ -170,16 +185,18 @@ def _pair(
 ) -> tuple[Markup, Markup]:
     """A picture as it is, and in gray under the tinted outlines of its parts; stored once, shown twice."""
     what, width, axes = told
+    sharp = "vd-sharp" if max(labels.shape) < 128 else ""
+    labels = _coarse(labels)
     h, w = labels.shape
     size = (float(w), float(h))
-    name = f"vd-{hashlib.blake2b(content, digest_size=8).hexdigest()}"
+    name = f"vd-{hashlib.blake2b(content.encode(), digest_size=8).hexdigest()}"
     box = {"width": w, "height": h, "preserveAspectRatio": "none"}
-    sharp = "vd-sharp" if max(h, w) < 128 else ""
-    stored = tag("image", {"id": name, **box, "href": data_uri("image/png", content)})
+    stored = tag("image", {"id": name, **box, "href": content})
     plain_layer = layer(size, what, stored, wash=sharp)
     wash = "vd-light" if look else "vd-gray"
     gray = layer(size, "", tag("use", {"href": f"#{name}"}), wash=f"{wash} {sharp}".strip())
-    here = [j for j in marks.marked() if (labels == j).any()]
+    found = set(np.unique(labels).tolist())
+    here = [j for j in marks.marked() if j in found]
     masks = {j: labels == j for j in here[:MOST_SHAPES]}
     outlines = [shape(marks, j, outline(mask)) for j, mask in reversed(masks.items())]
     lines = tag("path", {"class": "vd-borders", "d": borders(labels)})
@@ -191,6 +208,13 @@ def _pair(
         drawn(Stage(shown, [plain_layer], (), axes, width)),
         drawn(Stage(shown, [gray, tinted], badges, axes, width)),
     )
+
+
+def _coarse(labels: Labels) -> Labels:
+    """Labels on at most FINE places either way: finer outlines would cost much and show nothing."""
+    scale = FINE / max(labels.shape)
+    h, w = (max(round(n * scale), 1) for n in labels.shape)
+    return labels if scale >= 1 else sample(labels, h, w)
 
 
 def _scales(data: Mapping[str, Any], labels: Labels) -> Axes:

@@ -25,11 +25,12 @@ from veridical.render.canvas import (
     with_unit,
 )
 from veridical.render.marks import Marks, stretches
-from veridical.render.markup import NONE, Markup, data_uri, escape, join, tag
+from veridical.render.markup import NONE, Markup, escape, join, tag
+from veridical.render.media import recording
 from veridical.render.pixels import envelope
 
-WIDE, HIGH = 1000.0, 100.0  # coordinates of a panel
-POINTS = 700  # drawn of one line
+WIDE, HIGH = 2000.0, 400.0  # coordinates of a panel: whole numbers are fine enough
+POINTS = 600  # drawn of one line
 MOST_PANELS = 8
 HEAVIEST = 3  # parts that are heard, where more than half of all raise the output
 Track = tuple[str, str, sound.Samples]  # class of its mark, words, samples
@@ -107,8 +108,8 @@ def heard(tracks: Sequence[Track], rate: float) -> Markup:
     """A player a track."""
     shown, cut = [], 0.0
     for kind, words, samples in tracks:
-        clip, speed = sound.playable(np.asarray(samples, dtype=np.int16), rate)
-        uri = data_uri("audio/wav", sound.wav(clip, speed))
+        clip, speed = sound.playable(np.asarray(samples, dtype=np.int16), rate, len(tracks))
+        uri = recording(clip, speed)
         player = tag("audio", {"controls": "", "preload": "metadata", "aria-label": words, "src": uri})
         swatch = tag("i", {"class": kind}) if kind else NONE
         shown.append(figure(join(swatch, escape(words)), player))
@@ -143,7 +144,7 @@ def _panel(curve: Markup, boxes: Sequence[tuple[Box, int]], marks: Marks, told: 
     for box, part in boxes:
         if marks.sign(part):
             left, right, top, bottom = (v * s for v, s in zip(box, (WIDE, WIDE, HIGH, HIGH), strict=True))
-            shapes.append(shape(marks, part, f"M{left:.1f} {top:.1f}H{right:.1f}V{bottom:.1f}H{left:.1f}z"))
+            shapes.append(shape(marks, part, f"M{left:.0f} {top:.0f}H{right:.0f}V{bottom:.0f}H{left:.0f}z"))
             known = widest.get(part, (0.0, 0.0, 0.0, 0.0))
             widest[part] = max(known, box, key=lambda b: b[1] - b[0])
     tall = len({box[2:] for box, _ in boxes}) > 1
@@ -164,12 +165,17 @@ def _line(values: Floats, low: float, high: float) -> Markup:
     else:
         x, y = (np.arange(n) + 0.5) / max(n, 1), values
     height = (1 - (y - low) / (high - low)) * HIGH
-    path, pen = [], "M"
-    for a, b in zip(x * WIDE, height, strict=True):
-        path.append(f"{pen}{a:.1f} {b:.1f}" if np.isfinite(b) else "")
-        pen = "L" if np.isfinite(b) else "M"
-    dots = "h.1" if n == 1 else ""
-    return tag("path", {"class": "vd-line", "d": "".join(path) + dots})
+    known = np.isfinite(height)
+    runs = [slice(a, b) for a, b, there in stretches(known) if there]
+    path = "".join(_path(x[run] * WIDE, height[run]) for run in runs)
+    return tag("path", {"class": "vd-line", "d": path + ("h1" if n == 1 and path else "")})
+
+
+def _path(x: Floats, y: Floats) -> str:
+    """Path data through points: the first, then steps from one to the next, all in whole numbers."""
+    places = np.stack([x, y], axis=1).round().astype(int)
+    first, steps = places[0], np.diff(places, axis=0)
+    return f"M{first[0]} {first[1]}" + "".join(f"l{a} {b}".replace(" -", "-") for a, b in steps.tolist())
 
 
 def _area(samples: Floats, loudest: float) -> Markup:
@@ -177,9 +183,8 @@ def _area(samples: Floats, loudest: float) -> Markup:
     low, high = envelope(samples, POINTS)
     x = (np.arange(len(low)) + 0.5) / max(len(low), 1) * WIDE
     top, bottom = (HIGH / 2 - v / loudest * HIGH * 0.46 for v in (high, low))
-    points = [*zip(x, top - 0.4, strict=True), *zip(x[::-1], bottom[::-1] + 0.4, strict=True)]
-    path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points) + "z" if points else ""
-    return tag("path", {"class": "vd-area", "d": path})
+    across, along = np.r_[x, x[::-1]], np.r_[top - 2, bottom[::-1] + 2]
+    return tag("path", {"class": "vd-area", "d": _path(across, along) + "z" if len(x) else ""})
 
 
 def _box(bounds: Floats, long: float, top: float) -> Box:

@@ -218,16 +218,15 @@ def bin_parts(column: str, edges: Floats, dtype: Any) -> tuple[Part, ...]:
 
 def readable(edges: Floats, dtype: Any) -> tuple[list[Any], list[str]]:
     """Edges as values of the column's kind, and as text."""
-    ticks = edges.astype(np.int64)
     if pd.api.types.is_datetime64_any_dtype(dtype):
         unit = dtype.unit if isinstance(dtype, pd.DatetimeTZDtype) else np.datetime_data(dtype)[0]
-        dates = pd.DatetimeIndex(ticks.view(f"M8[{unit}]"))
+        dates = pd.DatetimeIndex(edges.astype(np.int64).view(f"M8[{unit}]"))
         if isinstance(dtype, pd.DatetimeTZDtype):
             dates = dates.tz_localize("UTC").tz_convert(dtype.tz)
         whole_days = all(d == d.normalize() for d in dates)
         return list(dates), [str(d.date()) if whole_days else str(d.floor("s")) for d in dates]
     if pd.api.types.is_timedelta64_dtype(dtype):
-        durations = pd.TimedeltaIndex(ticks.view(f"m8[{np.datetime_data(dtype)[0]}]"))
+        durations = pd.TimedeltaIndex(edges.astype(np.int64).view(f"m8[{np.datetime_data(dtype)[0]}]"))
         return list(durations), [str(d) for d in durations]
     for digits in range(4, 18):
         shown = [written(e, digits) for e in edges]
