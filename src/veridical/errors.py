@@ -20,9 +20,7 @@ class VeridicalError(Exception):
     """
 
     def __str__(self) -> str:
-        text = super().__str__()
-        head = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-        return head if head.isprintable() else "".join(c if c == "\n" else harmless(c) for c in head)
+        return tame(super().__str__())
 
 
 class InputError(VeridicalError, ValueError):
@@ -74,6 +72,12 @@ def require(module: str, *, extra: str) -> ModuleType:
         raise MissingPackage(
             f"this needs {package}, which is not installed: pip install 'veridical[{extra}]'"
         ) from cause
+
+
+def tame(text: str, longest: int = LONGEST) -> str:
+    """A message that neither steers a terminal nor floods it, whatever names are in it."""
+    head = text if len(text) <= longest else f"{text[:longest]}…"
+    return head if head.isprintable() else "".join(c if c == "\n" else harmless(c) for c in head)
 
 
 def harmless(c: str) -> str:
