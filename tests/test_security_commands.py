@@ -72,7 +72,7 @@ def test_errors_are_text(attack: str, here: Path, capsys: Any) -> None:
         ("explain", "model_of_strangers.py:predict", f"{name}.csv"),
         ("explain", f"model_of_strangers.py:{name}", "data.csv"),
         ("explain", "model_of_strangers.py:predict", "data.csv", "--target", name),
-        ("explain", "model_of_strangers.py:predict", "data.csv", "--label", name),
+        ("explain", "model_of_strangers.py:predict", "data.csv", "--label", f"no {name}"),
         ("explain", "model_of_strangers.py:predict", "data.csv", "--method", name),
         ("show", f"{name}.json"),
         (name,),
