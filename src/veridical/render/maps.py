@@ -79,7 +79,7 @@ def heat_map(e: Explanation, found: Floats, most: int) -> Markup:
     limit = reach(found)
     chosen = range(min(len(found), MOST_FRAMES))
     width = WIDTH if len(found) == 1 and most >= SMALL // 4 else STRIP
-    frames = (_frame(found[f], _gray(e.view, f), limit, (width, most // len(chosen))) for f in chosen)
+    frames = (_frame(found[f], gray_of(e.view, f), limit, (width, most // len(chosen))) for f in chosen)
     figures = join(*frames)
     words = (
         ("vd-up", "raises the output"),
@@ -93,20 +93,27 @@ def heat_map(e: Explanation, found: Floats, most: int) -> Markup:
 
 def _frame(values: Floats, gray: Floats | None, limit: float, room: tuple[int, int]) -> Markup:
     h, w = values.shape
-    scale = min(FINE / max(h, w), 1.0)
-    size = max(round(h * scale), 1), max(round(w * scale), 1)
-    small = means(values, *size)
-    colors = tinted(small, limit)
+    colors, over = overlaid(values, gray, (limit, FINE))
     fitted = (round(room[0] * w / max(h, w)), room[1])
     alone = figure(escape("the map, place by place"), _picture(colors, fitted, "the map of weights"))
-    if gray is None:
+    if over is None:
         return alone
-    base = _fitted(gray, size)[..., None]
-    depth = np.clip(np.abs(small) / limit, 0, 1)[..., None]
-    over = (base * (1 - depth) + colors * depth).round().astype(np.uint8)
     return join(
         alone, figure(escape("the map on the picture"), _picture(over, fitted, "the map over the picture"))
     )
+
+
+def overlaid(values: Floats, gray: Floats | None, limits: tuple[float, int]) -> tuple[Bytes, Bytes | None]:
+    """The map in colors, and over a picture in gray; limits: of the deepest color, and of pixels each way."""
+    (h, w), (limit, most) = values.shape, limits
+    scale = min(most / max(h, w), 1.0)
+    size = max(round(h * scale), 1), max(round(w * scale), 1)
+    small = means(values, *size)
+    colors = tinted(small, limit)
+    if gray is None:
+        return colors, None
+    base, depth = _fitted(gray, size)[..., None], np.clip(np.abs(small) / limit, 0, 1)[..., None]
+    return colors, (base * (1 - depth) + colors * depth).round().astype(np.uint8)
 
 
 def _fitted(gray: Floats, size: tuple[int, int]) -> Floats:
@@ -118,7 +125,7 @@ def _fitted(gray: Floats, size: tuple[int, int]) -> Floats:
     return np.asarray(gray[rows[:, None], cols])
 
 
-def _gray(view: View | None, f: int) -> Floats | None:
+def gray_of(view: View | None, f: int) -> Floats | None:
     """The picture below the map, pale."""
     if view is None or view.kind != "picture":
         return None
