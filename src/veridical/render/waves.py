@@ -32,6 +32,7 @@ from veridical.render.pixels import envelope
 WIDE, HIGH = 2000.0, 400.0  # coordinates of a panel: whole numbers are fine enough
 POINTS = 600  # drawn of one line
 MOST_PANELS = 8
+MOST_TRACKS = 4  # players of one recording
 HEAVIEST = 3  # parts that are heard, where more than half of all raise the output
 Track = tuple[str, str, sound.Samples]  # class of its mark, words, samples
 Box = tuple[float, float, float, float]  # left, right, top, bottom, in shares of a panel
@@ -83,10 +84,16 @@ def players(data: Any, marks: Marks) -> Markup:
     if data.get("samples") is None or not data.get("rate") or not len(data["samples"]):
         return NONE
     whole = "The recording" if data.get("front") is None else "The spectrogram as sound"
+    seconds = len(data["samples"]) / float(data["rate"])
+    if data.get("stems") is None:  # what is not played need not be filtered
+        samples, rate = sound.playable(
+            np.asarray(data["samples"], dtype=np.int16), float(data["rate"]), MOST_TRACKS
+        )
+        data = {**data, "samples": samples, "rate": rate}
     tracks = [("", whole, np.asarray(data["samples"]))]
     if data.get("unit", ("s",))[0] == "s":  # else the bounds do not say what to keep
         tracks += _parted(data, marks)
-    return heard(tracks, float(data["rate"]))
+    return heard(tracks, float(data["rate"]), seconds)
 
 
 def _parted(data: Any, marks: Marks) -> list[Track]:
@@ -104,8 +111,8 @@ def _parted(data: Any, marks: Marks) -> list[Track]:
     return tracks
 
 
-def heard(tracks: Sequence[Track], rate: float) -> Markup:
-    """A player a track."""
+def heard(tracks: Sequence[Track], rate: float, seconds: float = 0.0) -> Markup:
+    """A player a track; a recording of so many seconds may have been cut before."""
     shown, cut = [], 0.0
     for kind, words, samples in tracks:
         clip, speed = sound.playable(np.asarray(samples, dtype=np.int16), rate, len(tracks))
@@ -113,7 +120,7 @@ def heard(tracks: Sequence[Track], rate: float) -> Markup:
         player = tag("audio", {"controls": "", "preload": "metadata", "aria-label": words, "src": uri})
         swatch = tag("i", {"class": kind}) if kind else NONE
         shown.append(figure(join(swatch, escape(words)), player))
-        cut = len(clip) / speed if len(samples) / rate - len(clip) / speed > 0.05 else cut
+        cut = len(clip) / speed if max(len(samples) / rate, seconds) - len(clip) / speed > 0.05 else cut
     more = note(f"Players hold the first {cut:.0f} seconds.") if cut else NONE
     return join(tag("div", {"class": "vd-players"}, *shown), more)
 
