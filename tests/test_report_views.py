@@ -101,7 +101,7 @@ def test_wide_tables_scroll_in_a_box_that_the_keyboard_reaches() -> None:
     page = seen(cases.wide())
     boxes = page.all("div", "vd-box")
     assert len(boxes) == page.tags["table"] == 6  # scores and differences of three families
-    assert all(box["role"] == "region" and box["tabindex"] == "0" and box["aria-label"] for box in boxes)
+    assert all(box["role"] == "group" and box["tabindex"] == "0" and box["aria-label"] for box in boxes)
     assert "overflow-x:auto" in html.REPORT_STYLE
 
 

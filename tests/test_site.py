@@ -28,7 +28,9 @@ LOADED_LATER = "https://unpkg.com/", "https://api.github.com/"  # by the theme, 
 
 
 def coded() -> list[Path]:
-    return [page for page in pages() if "```python" in page.read_text(encoding="utf-8")]
+    """Pages with code to run; the commands of commands.md need files, and have tests of their own."""
+    kinds = "```python", "\nveridical "
+    return [p for p in pages() if p.name != "commands.md" and any(k in p.read_text("utf-8") for k in kinds)]
 
 
 def alike(said: str, printed: str) -> float:
@@ -41,10 +43,13 @@ def alike(said: str, printed: str) -> float:
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setattr(sys, "path", list(sys.path))
     for ran in run(page):
         if ran.block.kind == "picture":
             assert (page.parent / ran.block.path).is_file(), "docs/tools/refresh.py draws it"
             assert hasattr(ran.record, "save") or hasattr(ran.record, "savefig")
+        elif ran.block.kind == "sh":
+            assert not any(ran.codes), ran.printed
         elif ran.block.printed:
             assert alike(ran.block.text, ran.printed) > 0.8, (
                 f"{page.name} no longer prints what it says:\n{ran.printed}"

@@ -23,8 +23,9 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """Which data, and how they are read."""
+    """Which data, how they and the model are read, and what is asked."""
 
+    rows: options.Rows = None
     background: options.Background = None
     label: options.Label = None
     text: options.Text = None
@@ -34,7 +35,6 @@ class About:
     lines: options.Lines = False
     encoding: options.Encoding = None
     separator: options.Separator = None
-    rows: options.Rows = None
     trust: options.Trust = False
     output: options.Output = None
     pixels: options.Pixels = None
@@ -46,8 +46,15 @@ class About:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking(Shown, About):
-    """How predictions are to be explained."""
+class Choice:
+    """One of the rows."""
+
+    row: options.Row = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """How parts are weighed."""
 
     method: options.Method = None
     purpose: options.Purpose = None
@@ -62,10 +69,14 @@ class Given:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explain(Asking, Given):
+class Asking(Shown, Way, About):
+    """Explanations that are asked for; help lists what comes last here first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explain(Asking, Choice, Given):
     """Explain predictions: why did the model say that?"""
 
-    row: options.Row = None
     fail: options.Fail = False
 
 
@@ -76,7 +87,7 @@ class Pick(Asking):
     source: Annotated[
         list[str],
         typer.Argument(
-            metavar="MANY | MODEL DATA…", help="Saved explanations, or a model and its data.", show_default=False
+            metavar="MANY | MODEL DATA", help="Saved explanations, or a model and its data.", show_default=False
         ),
     ]
     budget: Annotated[int, typer.Option(metavar="N", help="How many.", rich_help_panel=QUESTION)] = 5
@@ -162,7 +173,7 @@ class Audit(Suspect):
     source: Annotated[
         list[str],
         typer.Argument(
-            metavar="SUBJECT | MODEL DATA…",
+            metavar="SUBJECT | MODEL DATA",
             help="module:name of a vd.Subject or of a function that gives one, or a model and its data.",
             show_default=False,
         ),
@@ -200,7 +211,7 @@ class Veracity(Shown, About, Given):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Asking):
+class Compare(Asking, Choice):
     """Hold two explanations side by side: do they differ by more than their noise?"""
 
     first: Annotated[
@@ -209,9 +220,8 @@ class Compare(Asking):
     second: Annotated[str, typer.Argument(metavar="SECOND", help="Another one.", show_default=False)]
     data: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[DATA…]", help="What two models explain.", show_default=False),
+        typer.Argument(metavar="DATA", help="What two models explain.", show_default=False),
     ] = None
-    row: options.Row = None
     names: Annotated[
         str | None, typer.Option(metavar="A,B", help="What the two are called.", rich_help_panel=OUTPUT)
     ] = None
@@ -232,7 +242,7 @@ class Show(Shown):
 class Demo:
     """Explain real predictions, print them, and write a page; or write files to try the commands on."""
 
-    page: Annotated[str, typer.Argument(metavar="[PAGE]", help="Where the page goes.")] = "report.html"
+    page: Annotated[str, typer.Argument(metavar="PAGE", help="Where the page goes.")] = "report.html"
     files: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Write a model and its data to try commands on.")
     ] = None

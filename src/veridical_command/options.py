@@ -20,11 +20,11 @@ def completed(known: Sequence[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-MODEL_FORMS = "model.onnx, .skops, .joblib or .pkl (these two with --trust), module:name or file.py:name"
+MODEL_FORMS = "a file (.onnx, .skops, .pt2; with --trust also .joblib, .pkl, .pt), module:name or file.py:name"
 DATA_FORMS = "CSV, Parquet, JSONL, text, picture or sound files, arrays (.npy), or folders of them"
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_FORMS, show_default=False)]
-Data = Annotated[list[str], typer.Argument(metavar="DATA…", help=DATA_FORMS, show_default=False)]
+Data = Annotated[list[str], typer.Argument(metavar="DATA", help=DATA_FORMS, show_default=False)]
 
 Background = Annotated[
     str | None,
@@ -34,7 +34,11 @@ Background = Annotated[
 ]
 Label = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="The right answers, which the model does not see.", rich_help_panel=DATA),
+    typer.Option(
+        metavar="COLUMN",
+        help='The right answers, which the model does not see; "folder": where files are.',
+        rich_help_panel=DATA,
+    ),
 ]
 Text = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="The column to explain as a text.", rich_help_panel=DATA)
@@ -92,7 +96,7 @@ Parts = Annotated[
     str | None,
     typer.Option(
         metavar="PARTS",
-        help=f"What can be taken away: {', '.join(names.PARTS)}.",
+        help=f"What can be taken away: {', '.join(names.PARTS)}; how many: superpixels:30, grid:4x6.",
         rich_help_panel=QUESTION,
         autocompletion=completed(names.PARTS),
     ),

@@ -86,7 +86,7 @@ def _text(view: View, marks: Marks, most: int) -> Markup:
         if part in told:
             attributes["title"] = f"{marks.numbers[part]} ({marks.ranges[part]})"
         shown.append(tag("mark", attributes, whole(text)))
-    box = {"class": "vd-text", "dir": "auto", "role": "region", "aria-label": "The text, with its parts marked"}
+    box = {"class": "vd-text", "dir": "auto", "role": "group", "aria-label": "The text, with its parts marked"}
     left = sum(1 for part in marks.marked() if part not in tinted)
     more = note(f"Tinted are the {len(tinted):,} heaviest parts; {left:,} smaller ones are not.") if left else NONE
     return join(tag("div", {**box, "tabindex": 0}, *shown), more)
