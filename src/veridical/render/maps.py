@@ -8,13 +8,14 @@ import numpy as np
 
 from veridical.records import Explanation, Floats, View
 from veridical.render.canvas import Stage, drawn, figure, layer
-from veridical.render.markup import NONE, Markup, escape, join, minus, tag
-from veridical.render.media import PICTURE, picture
+from veridical.render.markup import Markup, escape, join, minus, tag
+from veridical.render.media import SMALL, picture
 from veridical.render.pixels import Bytes, means
 from veridical.render.words import number
 
 PERCENTILE = 99  # of the sizes: what is larger has the deepest color
-WIDTH, MOST_FRAMES = 412, 4  # pixels of one map; of several frames, so many are drawn
+WIDTH, STRIP, FINE = 412, 206, 224  # pixels: a map, one of several, and places that it keeps either way
+MOST_FRAMES = 4  # drawn of several
 UP = ((247, 247, 247), (133, 182, 222), (20, 84, 148))  # from nothing to much
 DOWN = ((247, 247, 247), (245, 176, 112), (163, 74, 0))
 
@@ -73,14 +74,13 @@ def tinted(values: Floats, limit: float) -> Bytes:
     return np.stack(colors, axis=-1).round().astype(np.uint8)
 
 
-def heat_map(e: Explanation) -> Markup:
-    """The map of an explanation, alone and over the picture in gray; nothing if it has none that can be drawn."""
-    found = planes(e)
-    if found is None or e.view is None:
-        return NONE
+def heat_map(e: Explanation, found: Floats, most: int) -> Markup:
+    """The map as ``planes`` gives it, alone and over the picture in gray, in so many bytes each."""
     limit = reach(found)
     chosen = range(min(len(found), MOST_FRAMES))
-    figures = join(*(_frame(found[f], _gray(e.view, f), limit, len(found) > 1) for f in chosen))
+    width = WIDTH if len(found) == 1 and most >= SMALL // 4 else STRIP
+    frames = (_frame(found[f], gray_of(e.view, f), limit, (width, most // len(chosen))) for f in chosen)
+    figures = join(*frames)
     words = (
         ("vd-up", "raises the output"),
         ("vd-down", "lowers it"),
@@ -91,20 +91,29 @@ def heat_map(e: Explanation) -> Markup:
     return tag("div", {"class": "vd-view"}, tag("div", {"class": "vd-pair"}, figures), key)
 
 
-def _frame(values: Floats, gray: Floats | None, limit: float, several: bool) -> Markup:
+def _frame(values: Floats, gray: Floats | None, limit: float, room: tuple[int, int]) -> Markup:
     h, w = values.shape
-    scale = min(WIDTH / max(h, w), 1.0)
+    colors, over = overlaid(values, gray, (limit, FINE))
+    fitted = (round(room[0] * w / max(h, w)), room[1])
+    alone = figure(escape("the map, place by place"), _picture(colors, fitted, "the map of weights"))
+    if over is None:
+        return alone
+    return join(
+        alone, figure(escape("the map on the picture"), _picture(over, fitted, "the map over the picture"))
+    )
+
+
+def overlaid(values: Floats, gray: Floats | None, limits: tuple[float, int]) -> tuple[Bytes, Bytes | None]:
+    """The map in colors, and over a picture in gray; limits: of the deepest color, and of pixels each way."""
+    (h, w), (limit, most) = values.shape, limits
+    scale = min(most / max(h, w), 1.0)
     size = max(round(h * scale), 1), max(round(w * scale), 1)
     small = means(values, *size)
     colors = tinted(small, limit)
-    wide = round(WIDTH * w / max(h, w)) if not several else round(WIDTH / 2 * w / max(h, w))
-    alone = figure(escape("the map, place by place"), _picture(colors, wide, "the map of weights"))
     if gray is None:
-        return alone
-    base = _fitted(gray, size)[..., None]
-    depth = np.clip(np.abs(small) / limit, 0, 1)[..., None]
-    over = (base * (1 - depth) + colors * depth).round().astype(np.uint8)
-    return join(alone, figure(escape("the map on the picture"), _picture(over, wide, "the map over the picture")))
+        return colors, None
+    base, depth = _fitted(gray, size)[..., None], np.clip(np.abs(small) / limit, 0, 1)[..., None]
+    return colors, (base * (1 - depth) + colors * depth).round().astype(np.uint8)
 
 
 def _fitted(gray: Floats, size: tuple[int, int]) -> Floats:
@@ -116,15 +125,16 @@ def _fitted(gray: Floats, size: tuple[int, int]) -> Floats:
     return np.asarray(gray[rows[:, None], cols])
 
 
-def _gray(view: View, f: int) -> Floats | None:
+def gray_of(view: View | None, f: int) -> Floats | None:
     """The picture below the map, pale."""
-    if view.kind != "picture":
+    if view is None or view.kind != "picture":
         return None
     return np.asarray(255 - (255 - np.asarray(view.data["pixels"])[f].mean(axis=-1)) * 0.55)
 
 
-def _picture(colors: Bytes, wide: int, label: str) -> Markup:
-    h, w = colors.shape[:2]
-    box = {"width": w, "height": h, "preserveAspectRatio": "none", "href": picture(colors, PICTURE // 2)}
+def _picture(colors: Bytes, room: tuple[int, int], label: str) -> Markup:
+    """Colors as wide as there is room, in so many bytes."""
+    (wide, most), (h, w) = room, colors.shape[:2]
+    box = {"width": w, "height": h, "preserveAspectRatio": "none", "href": picture(colors, most)}
     shown = layer((float(w), float(h)), label, tag("image", box), wash="vd-sharp" if max(h, w) < 128 else "")
     return drawn(Stage((float(w), float(h)), [shown], width=wide))
