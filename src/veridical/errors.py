@@ -81,7 +81,8 @@ def tame(text: str, longest: int = LONGEST) -> str:
 
 
 def harmless(c: str) -> str:
-    """A character that can neither steer nor hide: a space or a replacement for those that can."""
+    """A character that can neither steer nor hide nor break XML: a space or a replacement for those that can."""
     if c in "\t\n\r\v\f\x85\u2028\u2029":
         return " "
-    return "\ufffd" if unicodedata.category(c) in {"Cc", "Cf", "Cs"} and c not in JOINERS else c
+    hidden = unicodedata.category(c) in {"Cc", "Cf", "Cs"} and c not in JOINERS
+    return "\ufffd" if hidden or ord(c) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(c) <= 0xFDEF else c
