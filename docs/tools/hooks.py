@@ -65,6 +65,11 @@ def on_page_markdown(markdown: str, **more: Any) -> str:
     return FOLDED.sub(r'<details markdown="1">\n\1', peers.filled(formats.filled(markdown)))
 
 
+def on_post_page(output: str, **more: Any) -> str:
+    """Readers of screens are told what the dialog of the theme is for."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"', 1)
+
+
 def on_config(config: Any) -> Any:
     """Put the experiments and the reference into the contents, where their first pages are."""
     for part in config.nav:
