@@ -11,7 +11,7 @@ from mkdocs.structure.files import File, Files
 
 import formats
 import peers
-from gallery import gallery
+from examples import gallery
 from reference import reference
 
 ROOT = Path(__file__).parents[2]
