@@ -22,6 +22,7 @@ ORDER = (
     "pick",
     "memory",
     "imports",
+    "commands",
     "shapley",
     "audit",
     "maps",
@@ -34,9 +35,8 @@ def section(record: Mapping[str, Any]) -> str:
     """One benchmark: how it was run, its targets, its table."""
     made = record["environment"]
     name = record["benchmark"]
-    peer = {"shapley": "shap", "audit": "torch", "tiles": "torch", "maps": "torch", "maps-cuda": "torch"}.get(
-        name, "lime"
-    )
+    torch = dict.fromkeys(("audit", "tiles", "maps", "maps-cuda"), "torch")
+    peer = {"shapley": "shap", "commands": "typer", **torch}.get(name, "lime")
     others = {"networks": ("captum", "torch"), "maps": ("captum",)}
     shown = ("veridical", peer, *(p for kind, added in others.items() if kind in name for p in added))
     packages = ", ".join(f"{p} {made[p]}" for p in (*shown, "numpy", "scikit-learn"))

@@ -31,6 +31,7 @@ class Look:
     height: int = 800
     scripts: bool = True  # whether the browser would run a script; ours have none
     media: str = "screen"  # or "print"
+    scale: float = 1.0  # pixels of a screenshot a pixel of the page
 
 
 @dataclass
@@ -73,6 +74,7 @@ def _visited(browser: Any, path: Path, work: Callable[[Any], T], look: Look) -> 
         color_scheme="dark" if look.dark else "light",
         viewport={"width": look.width, "height": look.height},
         java_script_enabled=look.scripts,
+        device_scale_factor=look.scale,
     )
     try:
         page = context.new_page()

@@ -98,8 +98,10 @@ def test_names_of_rows_come_from_pandas_or_a_column(tmp_path: Path) -> None:
 def test_labels_columns_and_dates(tmp_path: Path) -> None:
     text = "when,a,b,y\n2024-01-31,1,2,no\n2024-02-01 10:30,3,4,yes\n"
     plain = read(tmp_path / "a.csv", text)
-    assert "when" in plain.notes[0]
-    assert "--dates" in plain.notes[0]
+    assert fitted(plain, ANY).notes == (
+        "read as words, though they look like dates: when (--dates reads them as such)",
+    )
+    assert "look like dates" not in str(fitted(plain, Loaded(ANY.predict, columns=("a", "b"))).notes)
     reading = Reading(label="y", columns=("b", "when"), dates=("when",))
     with pytest.raises(vd.InputError, match="does not hold dates"):
         read(tmp_path / "b.csv", text, reading=reading)  # of two forms
@@ -223,7 +225,7 @@ def test_pictures_become_bytes_of_three_colors(tmp_path: Path) -> None:
     assert (by_name["d.png"] == 255).all()
     assert (by_name["e.png"] == 255).all()
     assert by_name["h.jpg"].shape == (8, 6, 3)
-    assert any("transparent was put on white: d.png" in note for note in data.notes)
+    assert any("transparent is put on white: d.png" in note for note in data.notes)
     assert any("brought to bytes: e.png" in note for note in data.notes)
     assert data_of([str(tmp_path / "[ab].png")]).instances.shape == (2, 6, 8, 3)
 
@@ -233,7 +235,21 @@ def test_only_the_first_frame_is_read(tmp_path: Path) -> None:
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
     data = data_of([str(tmp_path / "a.gif")])
     assert abs(int(data.instances[0].max()) - 10) < 3
-    assert "only the first frame was read: a.gif" in data.notes
+    assert "only the first frame is read: a.gif" in data.notes
+
+
+def test_files_are_read_when_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(4):
+        Image.fromarray(np.full((4, 4 + i // 3, 3), i, np.uint8)).save(tmp_path / f"{i}.png")
+    data = fitted(data_of([str(tmp_path)]), Loaded(ANY.predict, shape=(3, 8, None)))
+    sizes: list[Any] = []
+    monkeypatch.setattr("veridical.read.fit.resized", lambda picture, *size: sizes.append(size) or picture)
+    assert data.instance(2).max() == 2
+    some = data.some([3, 1, 0])
+    assert (some.names, len(some), len(sizes)) == (("3.png", "1.png", "0.png"), 3, 1)
+    assert [x.max() for x in some.instances] == [3, 1, 0]
+    assert data.some([0, 1]).instances.shape == (2, 4, 4, 3)
+    assert sizes == [(8, None)] * 6
 
 
 def test_a_picture_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
@@ -252,7 +268,7 @@ def test_sounds(tmp_path: Path) -> None:
     assert [len(x) for x in data.instances] == [800, 800, 400]
     np.testing.assert_allclose(data.instances[0], tone, atol=1e-4)
     np.testing.assert_allclose(data.instances[1], 0, atol=1e-4)
-    assert data.notes == ("channels were mixed into one: b.flac",)
+    assert data.notes == ("channels are mixed into one: b.flac",)
     cut = fitted(data, Loaded(ANY.predict, shape=(1, 600)))
     assert cut.instances.shape == (3, 600)
     np.testing.assert_array_equal(cut.instances[2, 400:], 0)
@@ -370,11 +386,23 @@ def test_columns_are_put_in_the_order_of_the_model(tmp_path: Path) -> None:
         fitted(data, Loaded(ANY.predict, columns=("mroe", "b", "zz")))
     with pytest.raises(vd.InputError, match=r"takes 2 columns, and these are 3: 'b', 'a b', 'more'; --label"):
         fitted(data, Loaded(ANY.predict, width=2))
+    with pytest.raises(
+        vd.InputError, match=r"wants a column 'b_x' and 1 more.*columns made of 'b'; store a pipeline"
+    ):
+        fitted(data, Loaded(ANY.predict, columns=("b_x", "b_y", "more")))
     array = fitted(data, Loaded(ANY.predict, width=3, arrays=True))
     assert isinstance(array.instances, np.ndarray)
     words = read(tmp_path / "b.csv", PEOPLE)
     with pytest.raises(vd.InputError, match="wanted numbers in all columns, and 'city' holds 'Linz'"):
         fitted(words, Loaded(ANY.predict, arrays=True))
+
+
+def test_columns_that_name_rows_are_pointed_at(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"who": [f"C{i}" for i in range(30)], "n": range(30), "plan": ["so so", "very well"] * 15}
+    )
+    data = read(tmp_path / "a.csv", frame.to_csv(index=False))
+    assert fitted(data, ANY).notes == ("different in every row: who (--id takes it for the names of rows)",)
 
 
 def test_a_table_of_texts(tmp_path: Path) -> None:
@@ -563,6 +591,7 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path, suffix: str, content:
         try:
             data = read(tmp_path / f"damaged{suffix}", bytes(damaged))
             representer_of(fitted(data, ANY))
+            assert len(data.instances)
         except vd.VeridicalError:
             refused += 1
     assert refused or suffix == ".txt"

@@ -23,6 +23,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron, RidgeClassifier
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import NearestCentroid
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -182,7 +183,7 @@ def test_networks_of_bytes_gray_pictures_and_other_sizes(tmp_path: Path) -> None
     pictures = RNG.integers(0, 256, (3, 9, 7, 3), dtype=np.uint8)
     data = Data(pictures, tuple("abc"), PICTURE)
     bytes_ = model_of(graph(tmp_path / "b.onnx", [None, 3, 9, 7], kind=TensorProto.UINT8))
-    assert fitted(data, bytes_).notes == ()
+    assert fitted(data, bytes_).notes == ("pictures are brought to the model's size, 9 × 7",)
     np.testing.assert_allclose(bytes_.predict(pictures)[:, 0], pictures.mean(axis=(1, 2, 3)), rtol=1e-5)
     for shape in ([None, 1, 6, 6], [None, 6, 6]):
         gray = model_of(graph(tmp_path / "g.onnx", shape))
@@ -360,8 +361,22 @@ def test_two_classes_that_share_one_number(tmp_path: Path) -> None:
 
 def test_text_pipelines_say_what_they_take(tmp_path: Path) -> None:
     model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(["good", "bad"], ["yes", "no"])
+    search = GridSearchCV(model, {"logisticregression__C": [1.0, 2.0]}, cv=2).fit(["good", "bad"] * 4, [1, 0] * 4)
+    for each in (model, search):
+        joblib.dump(each, tmp_path / "m.joblib")
+        assert model_of(str(tmp_path / "m.joblib"), TRUST).kind == TEXT
+
+
+def test_a_table_with_a_column_of_texts(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"review": ["so good a film", "an awful end", "good end"] * 8, "stars": [5, 1, 4] * 8})
+    encode = make_column_transformer((TfidfVectorizer(), "review"), ("passthrough", ["stars"]))
+    model = make_pipeline(encode, LogisticRegression()).fit(frame, ["yes", "no", "yes"] * 8)
     joblib.dump(model, tmp_path / "m.joblib")
-    assert model_of(str(tmp_path / "m.joblib"), TRUST).kind == TEXT
+    found = model_of(str(tmp_path / "m.joblib"), TRUST)
+    data = fitted(table(tmp_path / "x.csv", frame.assign(more="x"), text="review"), found)
+    why = vd.explain(found.predict, representer_of(data), data.instance(1), target="no", classes=found.classes)
+    assert {part.column for part in why.parts} == {"review", "the other columns"}
+    assert "review: awful" in why.names
 
 
 class Net(torch.nn.Module):

@@ -9,10 +9,12 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import veridical as vd
+from browser import Chromium
 
 ROOT = Path(__file__).parents[1]
 TOOLS = str(ROOT / "docs" / "tools")
@@ -28,7 +30,9 @@ LOADED_LATER = "https://unpkg.com/", "https://api.github.com/"  # by the theme, 
 
 
 def coded() -> list[Path]:
-    return [page for page in pages() if "```python" in page.read_text(encoding="utf-8")]
+    """Pages with code to run; the commands of commands.md need files, and have tests of their own."""
+    kinds = "```python", "\nveridical "
+    return [p for p in pages() if p.name != "commands.md" and any(k in p.read_text("utf-8") for k in kinds)]
 
 
 def alike(said: str, printed: str) -> float:
@@ -41,10 +45,13 @@ def alike(said: str, printed: str) -> float:
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setattr(sys, "path", list(sys.path))
     for ran in run(page):
         if ran.block.kind == "picture":
             assert (page.parent / ran.block.path).is_file(), "docs/tools/refresh.py draws it"
             assert hasattr(ran.record, "save") or hasattr(ran.record, "savefig")
+        elif ran.block.kind == "sh":
+            assert not any(ran.codes), ran.printed
         elif ran.block.printed:
             assert alike(ran.block.text, ran.printed) > 0.8, (
                 f"{page.name} no longer prints what it says:\n{ran.printed}"
@@ -126,3 +133,15 @@ def test_the_reference_has_every_public_name() -> None:
     text = "".join(reference().values())
     named = re.findall(r"^::: veridical\.[.\w]+\.(\w+)$", text, re.MULTILINE)
     assert sorted(named) == sorted(set(vd.__all__) - {"__version__"}), "each once, and none that is missing"
+
+
+def test_the_site_is_read_and_searched_as_files(site: Path, chromium: Chromium) -> None:
+    def search(page: Any) -> list[str]:
+        page.locator("input.md-search__input").fill("superpixels")
+        page.wait_for_selector(".md-search-result__link")
+        return [str(link.get_attribute("href")) for link in page.locator(".md-search-result__link").all()]
+
+    links, seen = chromium.visit(site / "index.html", search)
+    assert any("reference/represent.html" in link for link in links), links
+    assert not seen.errors
+    assert not [address for address in seen.requests if not address.startswith("file:")]

@@ -9,8 +9,9 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+import formats
+import peers
 from gallery import gallery
-from peers import filled
 from reference import reference
 
 ROOT = Path(__file__).parents[2]
@@ -60,8 +61,8 @@ def made() -> dict[str, str]:
 
 
 def on_page_markdown(markdown: str, **more: Any) -> str:
-    """Tables that are folded away are Markdown, too, and those beside peers are made here."""
-    return FOLDED.sub(r'<details markdown="1">\n\1', filled(markdown))
+    """Tables that are folded away are Markdown, too; those beside peers and those of files are made here."""
+    return FOLDED.sub(r'<details markdown="1">\n\1', peers.filled(formats.filled(markdown)))
 
 
 def on_config(config: Any) -> Any:

@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 
 from gallery import PICTURES, scripts
 
-WIDE, HIGH = 860, 640
+WIDE, HIGH = 1000, 820
 MOST = 40_000  # bytes of a picture
 
 
@@ -34,6 +34,7 @@ def main(folder: Path) -> None:
             for theme in ("light", "dark"):
                 page = browser.new_page(viewport={"width": WIDE, "height": HIGH}, color_scheme=theme)
                 page.goto((folder / f"{script.stem}.html").resolve().as_uri())
+                page.evaluate("(document.querySelector('h2') || document.body).scrollIntoView()")
                 taken = small(page.screenshot())
                 (PICTURES / f"{script.stem}-{theme}.webp").write_bytes(taken)
                 print(f"{script.stem}-{theme}.webp: {len(taken):,} bytes")

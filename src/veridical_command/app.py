@@ -62,7 +62,7 @@ def application() -> typer.Typer:
     )
     made.callback()(front)
     for name, record in COMMANDS.items():
-        made.command(name, help=record.__doc__, epilog=examples_of(name))(record)
+        made.command(name, help=f"{record.__doc__}\n\n{examples_of(name)}")(record)
     return made
 
 

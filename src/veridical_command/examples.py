@@ -42,6 +42,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 def examples_of(name: str) -> str:
-    """The examples of a command, as help shows them."""
+    """The examples of a command, each on a line of its own in its help."""
     title = "Example:" if len(EXAMPLES[name]) == 1 else "Examples:"
-    return title + "\n\n\b\n" + "\n".join(f"  {line}" for line in EXAMPLES[name])
+    return "\n".join(["\b", title, *(f"  {line}" for line in EXAMPLES[name])])

@@ -26,11 +26,20 @@ def put(record: Any, given: asked.Shown) -> None:
         write_json(record, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     elif not given.quiet:
-        rich = require("rich.console", extra="cli")
-        rich.Console(file=sys.stdout, markup=False, highlight=False, emoji=False).print(record, soft_wrap=True)
+        sys.stdout.write(_painted(record))
     if not given.quiet:
         for path in given.out or ():
             print(f"written: {path}", file=sys.stderr)
+
+
+def _painted(record: Any) -> str:
+    """The record as text, as wide as the terminal and in color where there is one."""
+    rich = require("rich.console", extra="cli")
+    console = rich.Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+    with console.capture() as text:
+        console.print(record, soft_wrap=True)
+    painted: str = text.get()
+    return painted
 
 
 def show(given: asked.Show) -> int:

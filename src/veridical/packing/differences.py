@@ -9,8 +9,9 @@ import numpy as np
 
 from veridical.evaluate.differences import Difference
 from veridical.packing.explanations import Pool, pack_explanation, pack_verdict
-from veridical.packing.values import floats, numbers, pack, text, unpack, whole
-from veridical.records import Explanation, Explanations, Part
+from veridical.packing.objects import pack_part, unpack_part
+from veridical.packing.values import floats, numbers, text, whole
+from veridical.records import Explanation, Explanations
 
 SIDES = ("first", "second")
 
@@ -20,7 +21,7 @@ def pack_difference(d: Difference) -> dict[str, Any]:
     return {
         **{side: _pack_side(getattr(d, side)) for side in SIDES},
         "titles": list(d.titles),
-        "parts": [[part.name, part.column, part.relation, pack(part.value)] for part in d.parts],
+        "parts": [pack_part(part) for part in d.parts],
         **{key: numbers(getattr(d, key)) for key in ("weights", "intervals", "p", "counts", "changes")},
         "verdict": pack_verdict(d.verdict),
         "notes": list(d.notes),
@@ -35,7 +36,7 @@ def unpack_difference(body: Mapping[str, Any]) -> Difference:
     """The inverse of ``pack_difference``."""
     pool = Pool()
     first, second = (_side(body[side], pool) for side in SIDES)
-    parts = tuple(Part(*map(text, entry[:3]), unpack(entry[3])) for entry in body["parts"])  # type: ignore[call-arg]
+    parts = tuple(map(unpack_part, body["parts"]))
     one, other = map(text, body["titles"])
     found = Difference(
         first,

@@ -62,6 +62,7 @@ def _votes(predict: Predict, classes: tuple[Any, ...]) -> Predict:
 
 def _reads_texts(model: Any) -> bool:
     """Whether the first step turns texts into numbers."""
+    model = getattr(model, "best_estimator_", model)  # of a search
     steps = getattr(model, "steps", None)
     first = steps[0][1] if steps else model
     return hasattr(first, "build_analyzer")

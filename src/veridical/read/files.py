@@ -15,7 +15,7 @@ from veridical.read.records import near
 
 STDIN = "-"
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".json")
-TEXTS = (".txt", ".text", ".md")
+TEXTS = (".txt", ".md")
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 SOUNDS = (".wav", ".flac", ".ogg", ".oga", ".mp3", ".aif", ".aiff", ".au", ".opus")
 ARRAYS = (".npy", ".npz")

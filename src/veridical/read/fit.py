@@ -5,17 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from veridical.errors import InputError
 from veridical.read.layouts import COLORS, Shape, is_picture
-from veridical.read.media import resized, together
+from veridical.read.media import resized
 from veridical.read.parts import PARTS, kind_of_parts
-from veridical.read.records import ARRAY, PICTURE, SERIES, SOUND, TABLE, TABLES, TEXT, Data, Loaded, near
-from veridical.read.tables import text_columns
+from veridical.read.records import (
+    ARRAY,
+    PICTURE,
+    SERIES,
+    SOUND,
+    TABLE,
+    TABLES,
+    TEXT,
+    Data,
+    Files,
+    Loaded,
+    near,
+    together,
+)
+from veridical.read.tables import doubts, text_columns
 from veridical.records import Floats
+from veridical.represent.regions import Array
 from veridical.represent.schema import some
 
 LONG = 16  # more steps than a recording or series has channels
@@ -78,7 +93,7 @@ def _texts(data: Data, model: Loaded) -> Data:
             f"the column {found[0]!r} holds {some(column.iloc[wrong[:1]])} in row {wrong[0]}; wanted texts: name "
             "another column by --text"
         )
-    return replace(data, instances=column.tolist(), kind=TEXT, columns=None, text=None)
+    return replace(data, items=column.tolist(), kind=TEXT, columns=None, text=None)
 
 
 def _table(data: Data, model: Loaded) -> Data:
@@ -94,11 +109,9 @@ def _table(data: Data, model: Loaded) -> Data:
         )
     columns = tuple(map(str, frame.columns))
     text = data.text if data.text in columns and not model.arrays else None
-    unread = [c for c in text_columns(frame) if c != text]
-    if unread:
-        notes += (f"each text is taken as a whole: {', '.join(unread)} (--text explains one by its words)",)
     instances = _numbers(frame) if model.arrays else frame
-    return replace(data, instances=instances, kind=TABLE, columns=columns, text=text, notes=notes)
+    notes += doubts(frame, text)
+    return replace(data, items=instances, kind=TABLE, columns=columns, text=text, notes=notes)
 
 
 def _by_name(frame: pd.DataFrame, model: Loaded) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -107,9 +120,15 @@ def _by_name(frame: pd.DataFrame, model: Loaded) -> tuple[pd.DataFrame, tuple[st
     found = {name: name if name in frame else plain.get(_plain(name)) for name in model.columns or ()}
     missing = [name for name, column in found.items() if column is None]
     if missing:
-        alike = near(missing[0], list(frame.columns))
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise InputError(f"the model wants a column {missing[0]!r}{more}, which the data do not have{alike}")
+        encoded = [c for c in frame.columns if missing[0].startswith(f"{c}_") and c not in found]
+        do = (
+            f": it was trained on columns made of {encoded[0]!r}; store a pipeline that makes them too, or name a "
+            "function that does, as in file.py:predict"
+            if encoded
+            else near(missing[0], list(frame.columns))
+        )
+        raise InputError(f"the model wants a column {missing[0]!r}{more}, which the data do not have{do}")
     extra = [c for c in frame.columns if c not in found.values()]
     notes = (f"left out, for the model does not take them: {', '.join(extra)}",) if extra else ()
     return frame[list(found.values())], notes
@@ -142,12 +161,12 @@ def _one_below_the_other(data: Data) -> Data:
     frames = [each.instances[columns] for each in data.instances]
     names = [f"{name}:{row}" for name, each in zip(data.names, data.instances, strict=True) for row in each.names]
     labels = None if first.labels is None else np.concatenate([each.labels for each in data.instances])
-    return replace(first, instances=pd.concat(frames, ignore_index=True), names=tuple(names), labels=labels)
+    return replace(first, items=pd.concat(frames, ignore_index=True), names=tuple(names), labels=labels)
 
 
 def _rows_as_series(data: Data, model: Loaded) -> Data:
     """Each row as a series, its columns as the steps."""
-    return replace(data, instances=_numbers(data.instances), kind=SERIES, columns=None)
+    return replace(data, items=_numbers(data.instances), kind=SERIES, columns=None)
 
 
 def _files_as_series(data: Data, model: Loaded) -> Data:
@@ -159,7 +178,7 @@ def _files_as_series(data: Data, model: Loaded) -> Data:
     series = [_numbers(each.instances) for each in data.instances]
     single = len(columns) == 1
     arrays = together([values[:, 0] for values in series] if single else series)
-    return replace(data, instances=arrays, kind=SERIES, columns=None if single else columns)
+    return replace(data, items=arrays, kind=SERIES, columns=None if single else columns)
 
 
 def _array_as_table(data: Data, model: Loaded) -> Data:
@@ -170,9 +189,9 @@ def _array_as_table(data: Data, model: Loaded) -> Data:
     if len(columns) != array.shape[1]:
         raise InputError(f"the array has {array.shape[1]} columns, and {len(columns)} are named or wanted")
     frame = pd.DataFrame(array, columns=list(columns))
-    found = _table(replace(data, instances=frame), model)
+    found = _table(replace(data, items=frame), model)
     by_name = model.columns is not None
-    return found if by_name else replace(found, instances=array if model.arrays or model.kind is None else frame)
+    return found if by_name else replace(found, items=array if model.arrays or model.kind is None else frame)
 
 
 def _array_as(kind: str) -> Callable[[Data, Loaded], Data]:
@@ -189,14 +208,22 @@ def _pictures(data: Data, model: Loaded) -> Data:
     if model.shape is None:
         return data
     height, width, channels = _size(model.shape)
-    pictures, notes = list(data.instances), data.notes
-    if any(n not in (None, own) for p in pictures for n, own in zip((height, width), p.shape[:2], strict=True)):
-        pictures = resized(pictures, height, width)
-        notes += (f"pictures were brought to the model's size, {height or 'any'} × {width or 'any'}",)
+    notes = data.notes
+    if height or width:
+        notes += (f"pictures are brought to the model's size, {height or 'any'} × {width or 'any'}",)
     if channels == 1:
-        pictures = [np.rint(p @ np.array(LUMINANCE)).astype(np.uint8)[..., None] for p in pictures]
-        notes += ("colors were taken out, for the model takes gray pictures",)
-    return replace(data, instances=together(pictures), notes=notes)
+        notes += ("colors are taken out, for the model takes gray pictures",)
+
+    def change(picture: Array) -> Array:
+        sized = resized(picture, height, width)
+        return np.rint(sized @ np.array(LUMINANCE)).astype(np.uint8)[..., None] if channels == 1 else sized
+
+    return replace(data, items=_changed(data.items, change), notes=notes)
+
+
+def _changed(items: Any, change: Callable[[Array], Array]) -> Any:
+    """Pictures or sounds, each changed: now, or when its file is read."""
+    return items.then(change) if isinstance(items, Files) else together([change(x) for x in items])
 
 
 def _size(shape: Shape) -> tuple[int | None, int | None, int | None]:
@@ -215,12 +242,12 @@ def _size(shape: Shape) -> tuple[int | None, int | None, int | None]:
 def _sounds(data: Data, model: Loaded) -> Data:
     """Recordings as long as the model takes them."""
     lengths = [n for n in model.shape or () if n is not None and n > LONG]
-    if not lengths or all(len(x) == lengths[0] for x in data.instances):
+    if not lengths:
         return data
     n = lengths[0]
-    sounds = np.stack([np.pad(x[:n], (0, max(n - len(x), 0))) for x in data.instances])
-    note = f"recordings were cut, or silence was added, to the model's {n} samples"
-    return replace(data, instances=sounds, notes=(*data.notes, note))
+    note = f"recordings are cut, or silence is added, to the model's {n} samples"
+    sounds = _changed(data.items, lambda x: np.pad(x[:n], (0, max(n - len(x), 0))))
+    return replace(data, items=sounds, notes=(*data.notes, note))
 
 
 def _as_they_are(data: Data, model: Loaded) -> Data:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from veridical.attribute.ask import n_rows
 from veridical.debug.records import rows_at
@@ -67,11 +70,29 @@ class Reading(Record):
     separator: str | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Files(Sequence[Any]):
+    """Pictures or sounds in files, each read when it is asked for: a folder may hold more than the memory does."""
+
+    paths: tuple[Path, ...]
+    read: Callable[[Path], Any]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, i: Any) -> Any:
+        return replace(self, paths=self.paths[i]) if isinstance(i, slice) else self.read(self.paths[i])
+
+    def then(self, change: Callable[[Any], Any]) -> Files:
+        """The same, each changed after it was read."""
+        return Files(self.paths, lambda path: change(self.read(path)))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Data(Record):
     """Instances, each with a name, and what they are."""
 
-    instances: Any  # a DataFrame, an array, or a list of texts or arrays
+    items: Any  # a DataFrame, an array, a list of texts or arrays, or files
     names: tuple[str, ...]  # of the instances: of files, from an index, or numbers of rows
     kind: str
     labels: Any = None  # right answers, one an instance
@@ -81,14 +102,19 @@ class Data(Record):
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return n_rows(self.instances)
+        return n_rows(self.items)
+
+    @property
+    def instances(self) -> Any:
+        """All of them, as ``vd.explain_many`` takes them; files are read now."""
+        return together(list(self.items)) if isinstance(self.items, Files) else self.items
 
     def instance(self, i: int) -> Any:
         """One of them, as ``vd.explain`` takes it."""
         if not -len(self) <= i < len(self):
             raise InputError(f"there is no row {i}: the data have {len(self)}, numbered from 0")
         i %= len(self)
-        return self.instances.iloc[[i]] if hasattr(self.instances, "iloc") else self.instances[i]
+        return self.items.iloc[[i]] if hasattr(self.items, "iloc") else self.items[i]
 
     def some(self, rows: Sequence[int]) -> Data:
         """These of them, in this order."""
@@ -96,8 +122,10 @@ class Data(Record):
         if wrong:
             raise InputError(f"there is no row {wrong[0]}: the data have {len(self)}, numbered from 0")
         labels = None if self.labels is None else rows_at(self.labels, rows)
-        names = tuple(self.names[i] for i in rows)
-        return replace(self, instances=rows_at(self.instances, rows), names=names, labels=labels)
+        names, items = tuple(self.names[i] for i in rows), self.items
+        files = isinstance(items, Files)
+        some = replace(items, paths=tuple(items.paths[i] for i in rows)) if files else rows_at(items, rows)
+        return replace(self, items=some, names=names, labels=labels)
 
     def row_called(self, name: str) -> int:
         """The number of the instance of this name."""
@@ -109,6 +137,11 @@ class Data(Record):
                 f"{len(found)} rows are called {name!r}: choose one by its number, such as {found[0]}"
             )
         raise InputError(f"no row is called {name!r}{near(name, self.names)}")
+
+
+def together(arrays: list[Any]) -> Any:
+    """One array, where all are of one shape."""
+    return np.stack(arrays) if len({a.shape for a in arrays}) == 1 else arrays
 
 
 def near(name: str, known: Sequence[str]) -> str:

@@ -19,6 +19,8 @@ from veridical.read.records import TABLE, Data, Reading, near
 
 SEPARATORS = (",", ";", "\t", "|")
 LOOKED_AT = 50  # lines by which a separator is told
+ENOUGH = 1000  # values by which texts are told from other words
+MANY = 20  # rows, from which on names can be told from values
 DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 
@@ -57,9 +59,6 @@ def _told_apart(path: Path | str, frame: pd.DataFrame, notes: list[str], reading
         raise InputError(f"{path} has no column left to explain by: all are labels or names of rows")
     _check_flat(path, frame)
     frame = frame.assign(**{c: _dates(path, frame[c]) for c in reading.dates if c in frame.columns})
-    like = [c for c in frame.columns if _looks_like_dates(frame[c])]
-    if like:
-        notes.append(f"read as text, though it looks like dates: {', '.join(like)} (--dates reads them as such)")
     return Data(
         frame.reset_index(drop=True),
         tuple(map(str, index)),
@@ -181,8 +180,22 @@ def _is_text(column: pd.Series[Any]) -> bool:
 
 def text_columns(frame: pd.DataFrame) -> list[str]:
     """The columns that hold texts of several words."""
-    some = {name: frame[name].dropna() for name in frame.columns if _is_text(frame[name])}
+    some = {name: frame[name].dropna()[:ENOUGH] for name in frame.columns if _is_text(frame[name])}
     return [name for name, texts in some.items() if len(texts) and texts.str.contains(r"\S\s+\S").mean() > 0.5]
+
+
+def doubts(frame: pd.DataFrame, text: str | None) -> tuple[str, ...]:
+    """What may have been meant otherwise: columns that look like dates, texts or names of rows."""
+    words = [c for c in frame.columns if c != text and _is_text(frame[c])]
+    dates = [c for c in words if _all_match(frame[c], DATE)]
+    texts = [c for c in text_columns(frame[words]) if c not in dates and frame[c].nunique() > len(frame) / 2]
+    names = [c for c in words if c not in dates + texts and len(frame) >= MANY and frame[c].is_unique]
+    said = {
+        "read as words, though they look like dates: {} (--dates reads them as such)": dates,
+        "each text is taken as a whole: {} (--text explains one by its words)": texts,
+        "different in every row: {} (--id takes it for the names of rows)": names,
+    }
+    return tuple(note.format(", ".join(columns)) for note, columns in said.items() if columns)
 
 
 def _dates(path: Path | str, column: pd.Series[Any]) -> pd.Series[Any]:
@@ -190,10 +203,6 @@ def _dates(path: Path | str, column: pd.Series[Any]) -> pd.Series[Any]:
         return pd.to_datetime(column)
     except (ValueError, TypeError) as cause:
         raise InputError(f"{path}: the column {column.name!r} does not hold dates: {cause}") from cause
-
-
-def _looks_like_dates(column: pd.Series[Any]) -> bool:
-    return _all_match(column, DATE)
 
 
 def _all_match(column: pd.Series[Any], pattern: re.Pattern[str]) -> bool:

@@ -104,7 +104,7 @@ def _badge(outcome: str) -> Markup:
 
 def _scrolling(label: str, inner: Markup) -> Markup:
     """A wide table scrolls inside it, by keyboard too."""
-    return tag("div", {"class": "vd-box", "role": "region", "aria-label": label, "tabindex": 0}, inner)
+    return tag("div", {"class": "vd-box", "role": "group", "aria-label": label, "tabindex": 0}, inner)
 
 
 def _group(outcome: str, some: Sequence[Result], draw: Draw) -> Markup:
@@ -145,7 +145,7 @@ def _table(lines: Sequence[Line], expected: float) -> Markup:
     """A row a measure; what knowing nothing gets stands in gray at the right."""
     nulls, span = nulls_of(lines), _span(lines, expected)
     ranged, counted = any(line.ranged for line in lines), any(line.n for line in lines)
-    heads = ["Measure", "", "Value", *([RANGE] if ranged else []), *(["n"] if counted else [])]
+    heads = ["Measure", "Drawn", "Value", *([RANGE] if ranged else []), *(["n"] if counted else [])]
     top = [tag("th", {"scope": "col"}, escape(head)) for head in heads]
     top += [tag("th", {"scope": "col", "class": "vd-null"}, tag("bdi", {}, escape(n, 40))) for n in nulls]
     rows = [_row(line, span, nulls, (ranged, counted), expected) for line in lines]

@@ -18,12 +18,14 @@ from veridical.records import Explanation, Explanations, Verdict
 from veridical.render.beside import beside
 from veridical.render.canvas import letter
 from veridical.render.cards import belonging, groups
+from veridical.render.entries import NOTEBOOK, VIEW, WHOLE, Room, entries
 from veridical.render.findings import audit, verdict
 from veridical.render.ledger import ledger
-from veridical.render.maps import heat_map
+from veridical.render.maps import heat_map, planes
 from veridical.render.marks import Marks, keyed, marks_of
-from veridical.render.markup import NONE, escape, minus, tag
+from veridical.render.markup import NONE, Markup, escape, minus, tag
 from veridical.render.matrix import picked
+from veridical.render.media import PICTURE
 from veridical.render.style import (
     CHECK_STYLE,
     CURVE_STYLE,
@@ -34,18 +36,16 @@ from veridical.render.style import (
     SUMMARY_STYLE,
     VIEW_STYLE,
 )
-from veridical.render.tables import EFFECT, bar, facts, judgment, legend, notes, row, table, weights_table
+from veridical.render.tables import EFFECT, facts, judgment, legend, notes, weights_table
 from veridical.render.views import drawing
 from veridical.render.words import (
-    Digest,
     asked_words,
-    brief,
-    decimals,
-    digest,
+    evidence,
     facts_of,
     notes_of,
     number,
     ranked,
+    sentence,
     teller,
 )
 from veridical.summarize.records import Grouping, Membership, Pick
@@ -55,16 +55,14 @@ Shown: TypeAlias = (
 )
 
 MOST_PARTS = 20  # drawn in one explanation
-MOST_ITEMS = 12  # drawn in one list
 MOST_LISTED = 6  # parts drawn in one of a list
-MOST_VIEWS = 3  # of a list that show their instance; pictures and sounds are large
 FEWEST_LINKS = 3  # sections of a page that lists them
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
 
 
 def fragment(shown: Shown | Page) -> str:
     """One record or page, to be shown inside another page such as a notebook."""
-    inner = _booklet(shown) if isinstance(shown, Page) else _drawn(shown)
+    inner = _booklet(shown) if isinstance(shown, Page) else _drawn(shown, NOTEBOOK)
     return f'<div class="vd"><style>{_style(inner)}</style>{inner}</div>'
 
 
@@ -104,7 +102,8 @@ def _section(at: int, section: Section) -> str:
     heading, shown, text = section
     title = f"<h2>{escape(heading)}</h2>" if heading else ""
     words = f'<p class="text">{escape(text, 2000)}</p>' if text else ""
-    inner = _drawn(shown) if heading else _moved(_drawn(shown), -1)
+    drawn = _drawn(shown, WHOLE)
+    inner = drawn if heading else _moved(drawn, -1)
     return f'\n<section id="s{at}">{title}{words}<div class="vd">{inner}</div></section>'
 
 
@@ -114,7 +113,7 @@ def _booklet(whole: Page) -> str:
     parts += [f"<p>{escape(whole.lead, 2000)}</p>" if whole.lead else ""]
     for heading, shown, text in whole.sections:
         parts += [f"<h3>{escape(heading)}</h3>" if heading else "", f"<p>{escape(text, 2000)}</p>" if text else ""]
-        parts.append(_moved(_drawn(shown), 1))
+        parts.append(_moved(_drawn(shown, NOTEBOOK), 1))
     return "".join(parts)
 
 
@@ -123,10 +122,10 @@ def _moved(inner: str, by: int) -> str:
     return inner.replace("<h3>", f'<h3 aria-level="{3 + by}">').replace("<h4>", f'<h4 aria-level="{4 + by}">')
 
 
-def _drawn(shown: Shown) -> str:
+def _drawn(shown: Shown, room: Room) -> str:
     kinds: dict[type, Callable[[Any], str]] = {
         Explanation: _explanation,
-        Explanations: _explanations,
+        Explanations: lambda found: entries(found, room, _listed),
         Grouping: groups,
         Membership: belonging,
         Pick: picked,
@@ -138,27 +137,54 @@ def _drawn(shown: Shown) -> str:
     return kinds[type(shown)](shown)
 
 
-def _explanation(e: Explanation, most: int = MOST_PARTS, with_view: bool = True) -> str:
-    said = (
+def _explanation(e: Explanation) -> str:
+    """One explanation alone: its view, its bars, and what it rests on."""
+    marks = marks_of(e, MOST_PARTS) if e.view is not None else None
+    view = _view(e, marks, PICTURE) if marks is not None else ""
+    chosen = ranked(e, MOST_PARTS)
+    chart = _chart(e, chosen, marks) + facts(facts_of(e)) if chosen else ""
+    return _said(e) + judgment(e.verdict) + view + chart + _notes(e, chosen)
+
+
+def _listed(e: Explanation, most: int) -> str:
+    """One of many explanations, with a view of at most so many bytes, if any."""
+    marks = marks_of(e, MOST_LISTED) if e.view is not None and most else None
+    view = _view(e, marks, most) if marks is not None else ""
+    chosen = ranked(e, MOST_LISTED)
+    chart = weights_table(e, chosen, _key(e, marks)) if chosen else ""
+    rests = "; ".join(evidence(e)[1:]) if chosen else ""
+    return _said(e) + judgment(e.verdict) + view + chart + notes([sentence(rests), *e.notes] if rests else e.notes)
+
+
+def _evidence(e: Explanation, with_view: bool) -> str:
+    return _listed(e, VIEW if with_view else 0)
+
+
+def _said(e: Explanation) -> str:
+    return (
         f'<div class="vd-say"><h3>Target <bdi>{escape(e.target, 80)}</bdi></h3>'
         f"<span>the model says <b>{minus(number(e.prediction))}</b></span>"
         f"<span>the {teller(e)} says <b>{minus(number(e.local_prediction))}</b></span>"
         f"<span>{escape(asked_words(e), 120)}</span></div>"
     )
-    chosen = ranked(e, most)
-    seen = e.view if with_view else None
-    marks = marks_of(e, most) if seen is not None else None
-    view = drawing(seen, marks) + heat_map(e) if seen is not None and marks is not None else ""
-    chart = _chart(e, chosen, marks if keyed(seen) else None) + facts(facts_of(e)) if chosen else ""
-    return said + judgment(e.verdict) + view + chart + _notes(e, chosen)
 
 
-def _evidence(e: Explanation, with_view: bool) -> str:
-    return _explanation(e, MOST_LISTED, with_view)
+def _view(e: Explanation, marks: Marks, most: int) -> str:
+    """The view, and the map; both are to share the bytes."""
+    if e.view is None:
+        return ""
+    found = planes(e)
+    if found is None:
+        return drawing(e.view, marks, most)
+    return drawing(e.view, marks, most // 2) + heat_map(e, found, most // 2)
+
+
+def _key(e: Explanation, marks: Marks | None) -> Callable[[int], Markup]:
+    return lambda j: letter(marks, j) if marks is not None and keyed(e.view) else NONE
 
 
 def _chart(e: Explanation, chosen: Sequence[int], marks: Marks | None) -> str:
-    drawn = weights_table(e, chosen, lambda j: letter(marks, j) if marks else NONE)
+    drawn = weights_table(e, chosen, _key(e, marks))
     return drawn + legend(*EFFECT, "├─┤ 95 % interval of the sampling error")
 
 
@@ -167,32 +193,3 @@ def _notes(e: Explanation, chosen: Sequence[int]) -> str:
     steps = [tag("li", {}, tag("bdi", {}, escape(step, 60))) for step in e.path[:20]]
     path = [tag("li", {}, escape("Path through the tree"), tag("ol", {"class": "vd-path"}, *steps))]
     return notes(lines, *(path if steps else []))
-
-
-def _explanations(many: Explanations) -> str:
-    d = digest(many)
-    drawn = "".join(_detail(i, e) for i, e in enumerate(many.items[:MOST_ITEMS]))
-    left = d.n_items - MOST_ITEMS
-    more = f'<p class="vd-key">And {left:,} more, not drawn here.</p>' if left > 0 else ""
-    return _summary(d) + (f'<div class="vd-list">{drawn}</div>{more}' if drawn else "")
-
-
-def _summary(d: Digest) -> str:
-    """What many explanations have in common."""
-    entries = d.facts()
-    if not d.top:
-        return facts(entries)
-    show, longest = decimals([mean for _, mean, _ in d.top]), d.top[0][1]
-    rows = []
-    for name, mean, count in d.top:
-        rows.append(row(name, bar(mean, None, (0.0, longest)), (show(mean)[1:], f"{count:,}")))
-    return facts(entries) + table(("Part", "Mean size of the weight", "Mean", "Counts in"), rows)
-
-
-def _detail(row: int, e: Explanation) -> str:
-    kind, mark, words = ("yes", "✓", "believe") if e.verdict.passed else ("no", "✗", "with care")
-    return (
-        f'<details><summary class="vd-{kind}"><span class="vd-mark" role="img" aria-label="{words}">{mark}'
-        f"</span>Row {row}<small>{escape(brief(e), 200)}</small></summary>"
-        f"<div>{_explanation(e, MOST_LISTED, row < MOST_VIEWS)}</div></details>"
-    )

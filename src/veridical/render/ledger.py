@@ -105,7 +105,7 @@ def _over(words: str, n: int) -> Markup:
 
 def _box(label: str, inner: Markup) -> Markup:
     """A wide table scrolls inside it, by keyboard too."""
-    return tag("div", {"class": "vd-box", "role": "region", "aria-label": label, "tabindex": 0}, inner)
+    return tag("div", {"class": "vd-box", "role": "group", "aria-label": label, "tabindex": 0}, inner)
 
 
 def _head(c: Column) -> Markup:

@@ -13,10 +13,11 @@ from veridical.render.markup import data_uri
 from veridical.render.pixels import Bytes, png, shrink
 from veridical.render.sound import RATES, Samples, wav
 
-PICTURE = 15_000  # bytes of one picture; base64 adds a third
+PICTURE = 13_000  # bytes of one picture; base64 adds a third
+SMALL = 4_000  # bytes, below which a picture is drawn smaller
 EXACT = 128 * 128  # pixels: a smaller picture keeps every one
-LADDER = ((1.0, 60), (1.0, 30), (0.7, 40), (0.5, 40), (0.35, 40))  # share of the width, and quality
-SHARES = (1.0, 0.72, 0.42, 0.24, 0.13)  # of the bytes of the first step, as photographs have it
+LADDER = ((1.0, 60), (1.0, 30), (0.85, 35), (0.7, 40), (0.5, 40), (0.35, 40))  # share of the width, and quality
+SHARES = (1.0, 0.72, 0.6, 0.45, 0.25, 0.14)  # of the bytes of the first step, as photographs have it
 LEVELS = 32  # of each color, where no package can do better
 SHORT = 4_000  # bytes of a recording that need not be made smaller
 

@@ -14,12 +14,12 @@ from scipy import signal
 
 from veridical.records import Floats
 from veridical.represent.mel import Mel
-from veridical.represent.sums import tile_sounds
+from veridical.represent.sums import sound_of_tiles
 
 Samples: TypeAlias = npt.NDArray[np.int16]
 LONGEST = 10.0  # seconds of one player; of a longer recording, the beginning
 RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000)  # that are played; the lowest is that of a telephone
-PLAYERS = 27_000  # bytes of all players of a page, where a rate can be found that keeps to it
+PLAYERS = 25_000  # bytes of all players of a page, where a rate can be found that keeps to it
 BANDS, RANGE = 96, 70.0  # rows of a spectrogram, and decibels from its brightest to its darkest
 LOUDEST = 25.0  # a logarithm of a magnitude, above which it is none
 FADE = 0.005  # seconds, so that a cut does not click
@@ -35,7 +35,7 @@ def kept(data: Mapping[str, Any], parts: Sequence[int]) -> Samples:
     top = rate / 2
     if np.all((bounds[:, 2] <= 0) & (bounds[:, 3] >= top) | ~np.isfinite(bounds[:, 2:]).all(axis=1)):
         return _whole(samples * _gate(bounds[:, :2] * rate, len(samples), rate))
-    return _whole(tile_sounds(samples, rate, bounds).sum(axis=0))
+    return _whole(sound_of_tiles(samples, rate, bounds))
 
 
 def audible(data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ from veridical.render.canvas import (
 )
 from veridical.render.marks import Marks, pieces, telling
 from veridical.render.markup import NONE, Markup, escape, join, tag, whole
-from veridical.render.media import PICTURE, picture
+from veridical.render.media import PICTURE, SMALL, picture
 from veridical.render.pixels import Bytes, Labels, borders, heat, inside, outline, sample, shrink
 from veridical.render.waves import players, series, waveform
 from veridical.render.words import percent
@@ -42,27 +42,27 @@ MOST_TINTED, MOST_TOLD = 400, 150  # pieces of a text that are tinted, and that 
 BARE = Marks((), np.empty(0), np.empty(0), (), (), np.empty(0, bool), {})  # of an instance that is only shown
 
 
-def drawing(view: View, marks: Marks) -> Markup:
-    """The whole view, with its key."""
-    return tag("div", {"class": "vd-view"}, _view(view, marks), _key())
+def drawing(view: View, marks: Marks, most: int = PICTURE) -> Markup:
+    """The whole view, with its key; its pictures may take so many bytes."""
+    return tag("div", {"class": "vd-view"}, _view(view, marks, most), _key())
 
 
 def bare(view: View) -> Markup:
     """The instance as it is, without any mark."""
-    return tag("div", {"class": "vd-view"}, _view(view, BARE))
+    return tag("div", {"class": "vd-view"}, _view(view, BARE, SMALL))
 
 
-def _view(view: View, marks: Marks) -> Markup:
-    kinds: Mapping[str, Callable[[View, Marks], Markup]] = {
+def _view(view: View, marks: Marks, most: int) -> Markup:
+    kinds: Mapping[str, Callable[[View, Marks, int], Markup]] = {
         "text": _text,
         "picture": _picture,
         "spectrogram": _spectrogram,
         "sound": _sound,
-        "series": series,
+        "series": lambda view, marks, most: series(view, marks),
         "fields": _fields,
     }
     draw = kinds.get(view.kind)
-    return draw(view, marks) if draw else NONE
+    return draw(view, marks, most) if draw else NONE
 
 
 def _key() -> Markup:
@@ -72,10 +72,11 @@ def _key() -> Markup:
     return tag("p", {"class": "vd-key"}, *entries, *(tag("span", {}, escape(w)) for w in words))
 
 
-def _text(view: View, marks: Marks) -> Markup:
+def _text(view: View, marks: Marks, most: int) -> Markup:
     """The text as it stands, never cut; the pieces of the heaviest parts tinted."""
     found = list(pieces(view))
-    tinted, told = (_heaviest(found, marks, most) for most in (MOST_TINTED, MOST_TOLD))
+    tinted = _heaviest(found, marks, MOST_TINTED * min(most / PICTURE, 1.0))
+    told = _heaviest(found, marks, MOST_TOLD) if most >= SMALL else set()
     shown = []
     for text, part in found:
         if part not in tinted:
@@ -85,13 +86,13 @@ def _text(view: View, marks: Marks) -> Markup:
         if part in told:
             attributes["title"] = f"{marks.numbers[part]} ({marks.ranges[part]})"
         shown.append(tag("mark", attributes, whole(text)))
-    box = {"class": "vd-text", "dir": "auto", "role": "region", "aria-label": "The text, with its parts marked"}
+    box = {"class": "vd-text", "dir": "auto", "role": "group", "aria-label": "The text, with its parts marked"}
     left = sum(1 for part in marks.marked() if part not in tinted)
     more = note(f"Tinted are the {len(tinted):,} heaviest parts; {left:,} smaller ones are not.") if left else NONE
     return join(tag("div", {**box, "tabindex": 0}, *shown), more)
 
 
-def _heaviest(found: Sequence[tuple[str, int]], marks: Marks, most: int) -> set[int]:
+def _heaviest(found: Sequence[tuple[str, int]], marks: Marks, most: float) -> set[int]:
     """The heaviest parts that have at most so many pieces of a text together, and at least one."""
     counts, chosen, used = Counter(part for _, part in found), set[int](), 0
     for part in marks.marked():
@@ -102,17 +103,17 @@ def _heaviest(found: Sequence[tuple[str, int]], marks: Marks, most: int) -> set[
     return chosen
 
 
-def _picture(view: View, marks: Marks) -> Markup:
+def _picture(view: View, marks: Marks, most: int) -> Markup:
     """Each frame as it is, and beside it in gray with its parts tinted."""
     pixels, labels = np.asarray(view.data["pixels"]), np.asarray(view.data["labels"])
     titles = [str(t) for t in view.data.get("titles") or [""] * len(pixels)]
     chosen = telling(labels, marks, MOST_FRAMES)
-    width = WIDTH if len(chosen) == 1 else STRIP
+    width = WIDTH if len(chosen) == 1 and most >= SMALL else STRIP
     pairs = []
     for f in chosen:
-        frame, parts, wide = _fitted(pixels[f], labels[f], width)
+        frame, parts, wide = fitted(pixels[f], labels[f], width)
         first, second = _pair(
-            picture(frame, PICTURE // len(chosen)), parts, marks, (titles[f] or "the picture", wide, Axes())
+            picture(frame, most // len(chosen)), parts, marks, (titles[f] or "the picture", wide, Axes())
         )
         if not marks.names:
             pairs.append(figure(escape(titles[f], 80) if titles[f] else NONE, first))
@@ -128,13 +129,13 @@ def _picture(view: View, marks: Marks) -> Markup:
     return join(tag("div", {"class": "vd-pair" if len(chosen) == 1 else "vd-strip"}, *pairs), more)
 
 
-def _spectrogram(view: View, marks: Marks) -> Markup:
+def _spectrogram(view: View, marks: Marks, most: int) -> Markup:
     """A heat map as it is, and beside it in gray with its tiles tinted; the recording below."""
     data = view.data
     levels, labels = np.asarray(data["levels"])[::-1], np.asarray(data["labels"])[::-1]
-    axes = _scales(data, labels) if data.get("bounds") is not None else Axes()
+    axes = scales(data, labels) if data.get("bounds") is not None else Axes()
     h, w = min(levels.shape[0], 240), min(levels.shape[1], 2 * MAP)
-    content = picture(heat()[shrink(levels, h, w)], PICTURE * 3 // 5)
+    content = picture(heat()[shrink(levels, h, w)], most // 2)
     told = ("the spectrogram", MAP, axes)
     first, second = _pair(content, sample(labels, h, w), marks, told, (MAP, 220))
     pair = [figure(escape("as it is"), first), figure(escape("what counts in it"), second)]
@@ -142,30 +143,32 @@ def _spectrogram(view: View, marks: Marks) -> Markup:
     return join(tag("div", {"class": "vd-pair"}, *pair), players(data, marks))
 
 
-def _sound(view: View, marks: Marks) -> Markup:
+def _sound(view: View, marks: Marks, most: int) -> Markup:
     """A waveform, or a spectrogram where parts differ in frequency and the rate is known."""
     if view.data.get("stems") is None and view.data["rate"] and sound.tiled(view.data):
-        return _spectrogram(View("spectrogram", sound.spectrum(view.data)), marks)
+        return _spectrogram(View("spectrogram", sound.spectrum(view.data)), marks, most)
     return waveform(view, marks)
 
 
-def _fields(view: View, marks: Marks) -> Markup:
+def _fields(view: View, marks: Marks, most: int) -> Markup:
     """One field under the other, each with its share of the effect."""
+    fields = view.data["fields"]
+    large = sum(isinstance(inner, View) for *_, inner in fields.values())
     shown = []
-    for name, (first, count, inner) in view.data["fields"].items():
+    for name, (first, count, inner) in fields.items():
         own = marks.field(int(first), int(count))
         bar = tag("i", {"style": f"width:{100 * own.share:.1f}%"})
         share = tag("small", {}, escape(f"{percent(own.share)} of the effect"))
         head = tag("p", {"class": "vd-field"}, tag("b", {}, escape(name)), share, tag("span", {}, bar))
         if isinstance(inner, View):
-            body = _view(inner, own)
+            body = _view(inner, own, most // large)
         else:
             body = tag("div", {"class": "vd-text", "dir": "auto"}, whole(str(inner)[:20_000]))
         shown.append(tag("div", {"class": "vd-one"}, head, body))
     return join(*shown)
 
 
-def _fitted(frame: Bytes, labels: Labels, width: int) -> tuple[Bytes, Labels, int]:
+def fitted(frame: Bytes, labels: Labels, width: int) -> tuple[Bytes, Labels, int]:
     """A frame of at most ``width`` pixels either way, and how wide to draw it."""
     h, w = frame.shape[:2]
     scale = width / max(h, w)
@@ -186,7 +189,7 @@ def _pair(
     """A picture as it is, and in gray under the tinted outlines of its parts; stored once, shown twice."""
     what, width, axes = told
     sharp = "vd-sharp" if max(labels.shape) < 128 else ""
-    labels = _coarse(labels)
+    labels = _coarse(labels, FINE if width > STRIP else FINE * 2 // 3)
     h, w = labels.shape
     size = (float(w), float(h))
     name = f"vd-{hashlib.blake2b(content.encode(), digest_size=8).hexdigest()}"
@@ -210,14 +213,14 @@ def _pair(
     )
 
 
-def _coarse(labels: Labels) -> Labels:
-    """Labels on at most FINE places either way: finer outlines would cost much and show nothing."""
-    scale = FINE / max(labels.shape)
+def _coarse(labels: Labels, most: int) -> Labels:
+    """Labels on at most so many places either way: finer outlines would cost much and show nothing."""
+    scale = most / max(labels.shape)
     h, w = (max(round(n * scale), 1) for n in labels.shape)
     return labels if scale >= 1 else sample(labels, h, w)
 
 
-def _scales(data: Mapping[str, Any], labels: Labels) -> Axes:
+def scales(data: Mapping[str, Any], labels: Labels) -> Axes:
     """Seconds and hertz along a spectrogram, from where its parts lie and what they span."""
     unit = data.get("unit", ("s", "Hz"))
     names = [str(u).strip() for u in (unit.split(",") if isinstance(unit, str) else unit)]

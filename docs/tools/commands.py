@@ -1,0 +1,91 @@
+"""The page of the command line, made from what can be typed: commands.py writes docs/commands.md."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from veridical_command import asked
+from veridical_command.app import COMMANDS
+from veridical_command.examples import EXAMPLES, LEAD
+from veridical_command.options import DATA_FORMS, MODEL_FORMS
+
+PAGE = Path(__file__).parents[1] / "commands.md"
+SHARED = (asked.About, asked.Shown)  # what most commands have, besides a model and its data
+TITLE = f"""# Command line
+
+{LEAD}
+
+```text
+pip install 'veridical[cli]'
+```
+
+With `veridical[cli,onnx]` it also reads ONNX models, with `skops` those of skops; `image`, `audio`, `parquet` and
+`plot` bring what pictures, sounds, Parquet files and figures need.
+
+Try it on files of your own, or on some that it writes, which the examples below are about:
+
+```text
+veridical demo --files samples && cd samples
+```
+
+**One grammar.** `veridical COMMAND MODEL DATA [OPTIONS]`.
+
+* MODEL is {MODEL_FORMS}. A function takes a batch of inputs and returns a row of numbers for each; an estimator is
+  asked for its probabilities. A pickle runs whatever code its maker put into it, hence `--trust`.
+* DATA are {DATA_FORMS}; `-` reads a table from a pipe. The columns are matched with those of the model by name.
+
+**What comes out.** Text, in color where there is a terminal; `--out` writes a file, the suffix says how, and can
+be given again; `--json` prints JSON, which `vd.load` reads, and nothing else on stdout. Notes, progress and errors
+go to stderr.
+
+**Exit codes.** 0: it ran. 1: a check failed, in `audit`, or a verdict, where `--fail` asks for it. 2: it could not
+run; the last line says why and what to do. 130: it was stopped by Ctrl-C.
+
+**Completion.** `veridical --install-completion` teaches the shell to complete commands, options, and the names of
+methods, checks, metrics, causes and parts.
+"""
+
+
+def settings(record: type) -> dict[str, Any]:
+    """Names of a command's fields to what typer knows of them."""
+    hints = get_type_hints(record, include_extras=True)
+    own = {field.name: hints[field.name] for field in fields(record)}
+    return {name: get_args(hint)[1] for name, hint in own.items() if get_origin(hint) is Annotated}
+
+
+def typed(name: str, known: Any) -> str:
+    """An argument or option as it is typed."""
+    if type(known).__name__ == "ArgumentInfo":
+        return f"`{known.metavar}`"
+    option = known.default if isinstance(known.default, str) else f"--{name}"
+    return f"`{option} {known.metavar}`" if known.metavar else f"`{option}`"
+
+
+def table(known: dict[str, Any]) -> str:
+    """Arguments and then options, with what they mean."""
+    ordered = sorted(known.items(), key=lambda pair: type(pair[1]).__name__)
+    cells = [(typed(name, each), str(each.help)) for name, each in ordered]
+    lines = [" | ".join(cell.replace("|", "\\|") for cell in line) for line in [("type", "to say"), *cells]]
+    return "\n".join(f"| {line} |" for line in [lines[0], "--- | ---", *lines[1:]])
+
+
+def section(name: str, record: type) -> str:
+    """One command: what it does, examples, and the options that only it has."""
+    shared = {field.name for each in (*SHARED, asked.Given) for field in fields(each)}
+    own = {key: each for key, each in settings(record).items() if key not in shared}
+    parts = [f"## {name}", str(record.__doc__), "```sh\n" + "\n".join(EXAMPLES[name]) + "\n```"]
+    return "\n\n".join([*parts, table(own)] if own else parts)
+
+
+def page() -> str:
+    """The whole page."""
+    shared = {key: each for record in SHARED for key, each in settings(record).items()}
+    commands = [section(name, record) for name, record in COMMANDS.items()]
+    last = f"## Options of most commands\n\n{table(shared)}"
+    return "\n\n".join([TITLE.rstrip(), *commands, last]) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

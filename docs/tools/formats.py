@@ -1,0 +1,98 @@
+"""Tables of what a file holds, from docs/schema/veridical-N.json, for the page that has their marks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from veridical.packing.columns import arrow_schema
+from veridical.serialize import SCHEMA
+
+SOURCE = Path(__file__).parents[1] / "schema" / f"veridical-{SCHEMA}.json"
+DOCUMENT: dict[str, Any] = json.loads(SOURCE.read_text(encoding="utf-8"))
+DEFS: dict[str, Any] = DOCUMENT["$defs"]
+MARK = re.compile(r"<!-- schema (\w+) -->")
+HEAD = "| {} | type | meaning | since |\n| --- | --- | --- | --- |\n"
+APART = {  # columns of a Parquet file that stand otherwise in JSON
+    "target": "the output that was explained, as text",
+    "target_is_index": "whether that is a class index",
+    "recipe": "all that is needed to ask again, as JSON",
+    "view": "what a picture of the instance needs, as JSON",
+    "map": "of gradient methods: one number for every value of the instance, as JSON",
+    "findings": "what the verdict of a check has besides, as JSON",
+    "values": "of the parts, as a program reads them, each as JSON",
+}
+
+
+def kind_of(field: Mapping[str, Any]) -> str:
+    """The type of a field, in words, with links to what is described elsewhere."""
+    if "$ref" in field:
+        name = field["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name})"
+    if "enum" in field:
+        return ", ".join(f"`{json.dumps(value)}`" for value in field["enum"])
+    if "const" in field:
+        return f"`{json.dumps(field['const'])}`"
+    if "anyOf" in field:
+        return " or ".join(dict.fromkeys(map(kind_of, field["anyOf"])))
+    if field.get("type") == "array":
+        return "list of " + kind_of(field["items"]) if "items" in field else "list"
+    names = field.get("type", "anything")
+    return " or ".join(names) if isinstance(names, list) else str(names)
+
+
+def lines(named: Mapping[str, Any], since: int) -> Iterator[str]:
+    """One line a field; nested objects have theirs below."""
+    for name, field in named.items():
+        meaning = field.get("description") or DEFS.get(kind_of(field), {}).get("description", "")
+        yield f"| `{name}` | {kind_of(field)} | {meaning} | {field.get('since', since)} |\n"
+        inner = field.get("properties", {})
+        yield from lines({f"{name}.{key}": value for key, value in inner.items()}, field.get("since", since))
+
+
+def section(name: str) -> str:
+    """What is said of one kind of object."""
+    kind = DEFS[name]
+    since, said = kind.get("since", 1), f"### {name}\n\n{kind['description']}\n\n"
+    if "properties" in kind:
+        return said + HEAD.format("field") + "".join(lines(kind["properties"], since))
+    if "prefixItems" in kind:
+        places = {field["title"]: field for field in kind["prefixItems"]}
+        return f"{said}A list, by place:\n\n" + HEAD.format("place") + "".join(lines(places, since))
+    if "anyOf" in kind:
+        tags = {", ".join(each.get("properties", {})) or kind_of(each): each for each in kind["anyOf"]}
+        told = [f"| `{tag}` | {each.get('description', 'as it is')} |\n" for tag, each in tags.items()]
+        return f"{said}| written | is |\n| --- | --- |\n" + "".join(
+            line.replace("`[", "[").replace(")`", ")") for line in told
+        )
+    return said
+
+
+def parquet() -> str:
+    """The columns of a file of explanations."""
+    known = DEFS["explanation"]["properties"]
+    found = [HEAD.format("column")]
+    for column in arrow_schema(pa):
+        since = known.get(column.name, {}).get("since", 1)
+        meaning = APART.get(column.name) or known[column.name]["description"]
+        kind = str(column.type).replace("list<element: ", "list<").replace("list<item: ", "list<")
+        found.append(f"| `{column.name}` | {kind} | {meaning} | {since} |\n")
+    return "".join(found)
+
+
+def table(name: str) -> str:
+    if name == "parquet":
+        return parquet()
+    if name == "head":
+        return HEAD.format("field") + "".join(lines(DOCUMENT["properties"], 1))
+    return "\n".join(map(section, DEFS))
+
+
+def filled(markdown: str) -> str:
+    """A page with the tables in the places of their marks."""
+    return MARK.sub(lambda found: table(found[1]), markdown)

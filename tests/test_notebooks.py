@@ -1,0 +1,109 @@
+"""A notebook shows every record without being told how, and how far long work has come."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explanations as made
+import veridical as vd
+from gallery import everything
+from veridical.records import Seen
+
+nbformat = pytest.importorskip("nbformat")
+client = pytest.importorskip("nbclient")
+
+TESTS = Path(__file__).parent
+SLOW = """
+import time
+import numpy as np
+import veridical as vd
+
+def slow(X):
+    time.sleep(0.4)
+    return X[:, 0]
+
+X = np.random.default_rng(0).normal(size=(50, 3))
+few = vd.explain_many(slow, vd.Rows(X), X[:6], method=vd.KernelShap(n_samples=16))
+"""
+
+
+@pytest.fixture(scope="module")
+def notebook() -> Any:
+    """Every record at the end of a cell of its own, run by a kernel as Jupyter runs it."""
+    v4 = nbformat.v4
+    cells = ["from gallery import everything\nrecords = everything()"]
+    cells += [f"records[{name!r}]" for name in everything()]
+    cells += [SLOW, "from IPython.display import display\ndisplay(records['rows'], include=['image/svg+xml'])"]
+    made = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
+    path = os.pathsep.join([str(TESTS), str(Path(vd.__file__).parents[1])])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the kernel's own parts
+        run = client.NotebookClient(made, timeout=300, kernel_name="python3")
+        run.execute(env={**os.environ, "PYTHONPATH": path, "JUPYTER_PLATFORM_DIRS": "1"})
+    return made
+
+
+def results(notebook: Any) -> Iterator[tuple[str, Any]]:
+    for cell in notebook.cells:
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                yield cell.source, output.data
+
+
+def test_every_record_is_shown(notebook: Any) -> None:
+    found = dict(results(notebook))
+    assert list(found) == [f"records[{name!r}]" for name in everything()]
+    for source, data in found.items():
+        assert set(data) == {"text/plain", "text/html"}, source
+        assert data["text/html"].startswith("<div"), source
+        assert "<script" not in data["text/html"], source
+        assert len(data["text/plain"].splitlines()) > 1, source
+
+
+def test_nothing_is_printed_and_no_bar_is_left(notebook: Any) -> None:
+    assert not [output for cell in notebook.cells for output in cell.outputs if output.output_type == "stream"]
+    (bar,) = next(cell for cell in notebook.cells if cell.source == SLOW).outputs
+    assert bar.output_type == "display_data"
+    assert dict(bar.data) == {"text/plain": "", "text/html": ""}
+
+
+def test_pictures_are_for_those_who_ask(notebook: Any) -> None:
+    (shown,) = notebook.cells[-1].outputs
+    assert set(shown.data) == {"image/svg+xml"}
+    assert "<svg" in shown.data["image/svg+xml"]
+
+
+@pytest.mark.parametrize("name", everything())
+def test_bundles(name: str) -> None:
+    record = everything()[name]
+    assert isinstance(record, Seen)
+    both = record._repr_mimebundle_()
+    assert both == {"text/plain": repr(record), "text/html": record._repr_html_()}
+    assert set(record._repr_mimebundle_(exclude={"text/html"})) == {"text/plain"}
+    assert set(record._repr_mimebundle_(include={"text/html"})) == {"text/html"}
+    assert record._repr_mimebundle_(include={"video/mp4"}) == {}
+    assert record._repr_mimebundle_(include={"text/html"}, exclude={"text/html"}) == {}
+
+
+def test_pictures_in_bundles_are_as_notebooks_keep_them() -> None:
+    pytest.importorskip("matplotlib")
+    kinds = {"image/png", "image/svg+xml", "application/pdf"}
+    found = made.mushroom()._repr_mimebundle_(include=kinds)
+    assert set(found) == kinds
+    assert found["image/png"].startswith(b"\x89PNG")
+    json.dumps({**found, **{k: base64.b64encode(found[k]).decode() for k in ("image/png", "application/pdf")}})
+
+
+def test_without_matplotlib_there_is_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert made.mushroom()._repr_mimebundle_(include={"image/png", "text/plain"}).keys() == {"text/plain"}
