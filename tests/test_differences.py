@@ -74,7 +74,9 @@ def wide_alarms() -> int:
 def test_equal_models_of_wide_tables_are_not_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """A net takes an interaction for a part now and then, far beyond its interval."""
     assert wide_alarms() <= 4
-    monkeypatch.setattr(differences, "NET", 1000.0)  # the saboteur: noise with the tails of a normal law
+    monkeypatch.setattr(
+        differences, "NET", ((10**9, 1000.0),)
+    )  # the saboteur: noise with the tails of a normal law
     assert wide_alarms() > 4
 
 

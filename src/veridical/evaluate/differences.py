@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROUNDING = 1e-6  # of the largest weight, below which a difference is none
-NET = 2.0  # degrees of freedom of weights that were fitted to a net
+NET = ((8, 1e6), (12, 4.0), (10**9, 2.0))  # degrees of freedom of weights from a net, up to so many parts
 HALF = 0.975  # the quantile that a 95 % interval ends at
 AGAIN = 5  # rows, on average, from which on a bin or category is a part of its own
 NAMED = 3  # parts that a sentence names
@@ -172,14 +172,16 @@ def _degrees(e: Explanation) -> float:
     """Degrees of freedom behind the intervals, or fewer: pairs beyond those that a fit of all parts takes.
 
     Methods without a surrogate measure one part at a time, and their samples are shared out. A surrogate of a
-    table is fitted to a net, of which now and then an interaction passes for a part: most weights are closer to
-    the truth than their intervals say, a few far from it. With so few degrees false alarms stay below 5 %.
+    table is fitted to a net, in which now and then an interaction passes for a part, the more often the more there
+    are: most weights are closer to the truth than their intervals say, a few far from it. With so few degrees
+    false alarms stayed below 5 % in trials with 4 to 30 columns.
     """
     d = max(len(e.parts), 1)
     if not np.isfinite(e.fidelity):
         return float(max(e.effective_size / d - 1, 1.0))
     found = float(max(e.effective_size / 2 - d - 1, 1.0))
-    return min(found, NET) if e.view is None or e.view.kind == "fields" else found
+    tails = next(degrees for most, degrees in NET if d <= most)
+    return min(found, tails) if e.view is None or e.view.kind == "fields" else found
 
 
 def _adjusted(apart: Floats, reach: Floats, degrees: Any, weights: Floats) -> Floats:
