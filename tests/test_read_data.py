@@ -398,7 +398,9 @@ def test_columns_are_put_in_the_order_of_the_model(tmp_path: Path) -> None:
 
 
 def test_columns_that_name_rows_are_pointed_at(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"who": [f"C{i}" for i in range(30)], "n": range(30), "plan": ["a", "b"] * 15})
+    frame = pd.DataFrame(
+        {"who": [f"C{i}" for i in range(30)], "n": range(30), "plan": ["so so", "very well"] * 15}
+    )
     data = read(tmp_path / "a.csv", frame.to_csv(index=False))
     assert fitted(data, ANY).notes == ("different in every row: who (--id takes it for the names of rows)",)
 

@@ -83,6 +83,7 @@ background:var(--vd-tint);border-radius:3px}
 .vd .vd-sharp{image-rendering:pixelated}
 .vd .vd-light{filter:grayscale(1) invert(1) contrast(.8) brightness(1.12)}
 .vd .vd-gray{filter:grayscale(1) contrast(.62) brightness(1.22)}
+.vd .vd-ground{fill:#fff}
 .vd .vd-borders{fill:none;stroke:#fff;stroke-opacity:.5;stroke-width:.8}
 .vd .vd-part{fill-opacity:calc(.08 + .5*var(--s));stroke-width:1.6;stroke-opacity:calc(.35 + .65*var(--s))}
 .vd .vd-part.vd-up{stroke:var(--vd-up-deep)}
@@ -172,7 +173,7 @@ image-rendering:pixelated}
 .vd .vd-new{fill-opacity:.2}
 .vd .vd-size{fill:currentColor;fill-opacity:.55}
 .vd .vd-key+table{margin-top:1.6em}
-.vd .vd-notes+.vd-say{margin-top:2.4em}
+.vd .vd-notes+.vd-say,.vd table+.vd-say{margin-top:2.4em}
 @media(max-width:620px){.vd .vd-matrix thead{display:block}
 .vd .vd-matrix tr{display:grid;grid-template-columns:1fr auto 6.5em;align-items:baseline}
 .vd .vd-matrix thead th:nth-child(2){grid-column:1/4;grid-row:2}
