@@ -120,6 +120,22 @@ def test_json_is_all_there_is_on_stdout(here: Path, capfdbinary: Any) -> None:
     assert b"note: parts are compared with the other rows" in said.err
 
 
+def test_names_in_files_cannot_steer_a_terminal(here: Path, capsys: Any) -> None:
+    """Escapes in columns, classes and messages come out as something to see."""
+    Path("odd.py").write_text(
+        "def predict(X):\n    return X.iloc[:, 0] / 10\ndef broken(X):\n    raise ValueError('\\x1b[2Jgone')\n"
+    )
+    Path("odd.csv").write_text("a,\x1b[31mred,b\x07\n1,2,3\n2,3,1\n3,1,2\n4,4,4\n", encoding="utf-8")
+    for typed in (
+        "odd.py:predict odd.csv --row 1",
+        "odd.py:broken odd.csv --row 1",
+        "odd.py:predict odd.csv --label re",
+    ):
+        cli.main(["explain", *typed.split(), "--classes", "\x1b[1mone"])
+        said = capsys.readouterr()
+        assert not set(said.out + said.err) & {"\x1b", "\x07"}, typed
+
+
 def test_a_quiet_command_says_nothing(here: Path, capfd: Any) -> None:
     assert cli.main(["explain", *LINEAR, "--row", "3", "--quiet", "--out", "quiet.json"]) == 0
     assert capfd.readouterr() == ("", "")
