@@ -33,6 +33,21 @@ from veridical_command.examples import EXAMPLES
 SOURCE = str(Path(vd.__file__).parents[1])
 COMMAND = [sys.executable, "-W", "error", "-m", "veridical"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCE, "COLUMNS": "100"}
+TWO = """
+import numpy as np
+
+def ash(X):
+    return X["ash"].to_numpy()
+
+def hue(X):
+    return X["hue"].to_numpy()
+
+def sure(X):
+    return np.stack([0.7 + ash(X) / 1000, 0.3 - ash(X) / 1000], axis=1)
+
+def unsure(X):
+    return np.stack([0.2 + hue(X) / 1000, 0.8 - hue(X) / 1000], axis=1)
+"""
 LINEAR = ["model.py:linear", "data.csv", "--label", "grape", "--samples", "128"]
 
 
@@ -42,9 +57,10 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("samples")
     path, loaded = list(sys.path), set(sys.modules)
     write_samples(str(folder))
+    (folder / "two.py").write_text(TWO)
     yield folder
     sys.path[:] = path
-    for name in ("model", "audits"):
+    for name in ("model", "audits", "two"):
         if name not in loaded:
             sys.modules.pop(name, None)
 
@@ -244,7 +260,8 @@ def test_where_the_callers_own_code_raised_is_shown(here: Path, capsys: Any) -> 
         ("audit model.py:linear data.csv --checks wrong,shift", 1),
         ("audit model.py:linear data.csv --checks shift", 2),
         ("compare model.py:linear model.py:linear data.csv --row 3 --fail", 0),
-        ("compare model.py:linear model.py:forest data.csv --row 3 --fail", 1),
+        ("compare two.py:ash two.py:hue data.csv --label grape --row 3", 0),
+        ("compare two.py:ash two.py:hue data.csv --label grape --row 3 --fail", 1),
         ("compare model.py:linear model.py:forest data.csv --rows 0:8", 0),
     ],
 )
@@ -256,12 +273,9 @@ def test_exit_codes(here: Path, monkeypatch: pytest.MonkeyPatch, typed: str, cod
 
 
 def test_the_second_model_is_asked_about_what_the_first_one_said(here: Path) -> None:
-    Path("two.py").write_text(
-        "import numpy as np\n"
-        "def one(X): return np.tile([0.7, 0.3], (len(X), 1)) + 0.001 * X[['ash']].to_numpy()\n"
-        "def two(X): return np.tile([0.2, 0.8], (len(X), 1)) + 0.001 * X[['hue']].to_numpy()\n"
+    typed = (
+        "compare two.py:sure two.py:unsure data.csv --label grape --row 3 --classes a,b --quiet --out both.json"
     )
-    typed = "compare two.py:one two.py:two data.csv --label grape --row 3 --classes a,b --quiet --out both.json"
     assert cli.main(typed.split()) == 0
     found = vd.load("both.json")
     assert {found.first.target, found.second.target} == {"a"}
