@@ -176,7 +176,7 @@ def _view(e: Explanation, marks: Marks, most: int) -> str:
     found = planes(e)
     if found is None:
         return drawing(e.view, marks, most)
-    return drawing(e.view, marks, most // 2) + heat_map(e, found, most // 4)
+    return drawing(e.view, marks, most // 2) + heat_map(e, found, most // 2)
 
 
 def _key(e: Explanation, marks: Marks | None) -> Callable[[int], Markup]:

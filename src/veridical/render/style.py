@@ -83,6 +83,7 @@ background:var(--vd-tint);border-radius:3px}
 .vd .vd-sharp{image-rendering:pixelated}
 .vd .vd-light{filter:grayscale(1) invert(1) contrast(.8) brightness(1.12)}
 .vd .vd-gray{filter:grayscale(1) contrast(.62) brightness(1.22)}
+.vd .vd-ground{fill:#fff}
 .vd .vd-borders{fill:none;stroke:#fff;stroke-opacity:.5;stroke-width:.8}
 .vd .vd-part{fill-opacity:calc(.08 + .5*var(--s));stroke-width:1.6;stroke-opacity:calc(.35 + .65*var(--s))}
 .vd .vd-part.vd-up{stroke:var(--vd-up-deep)}
