@@ -58,6 +58,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path, loaded = list(sys.path), set(sys.modules)
     write_samples(str(folder))
     (folder / "two.py").write_text(TWO)
+    (folder / "single.csv").write_text("\n".join((folder / "data.csv").read_text().splitlines()[:2]))
     yield folder
     sys.path[:] = path
     for name in ("model", "audits", "two"):
@@ -152,6 +153,15 @@ def test_names_in_files_cannot_steer_a_terminal(here: Path, capsys: Any) -> None
         assert not set(said.out + said.err) & {"\x1b", "\x07"}, typed
 
 
+def test_the_only_instance_is_explained_by_itself(here: Path) -> None:
+    for typed in (
+        "model.py:linear single.csv --background train.csv",
+        "model.py:ripe apples/apple-1.png --parts grid",
+    ):
+        assert cli.main(["explain", *typed.split(), "--quiet", "--out", "only.json"]) == 0
+        assert isinstance(vd.load("only.json"), vd.Explanation)
+
+
 def test_a_quiet_command_says_nothing(here: Path, capfd: Any) -> None:
     assert cli.main(["explain", *LINEAR, "--row", "3", "--quiet", "--out", "quiet.json"]) == 0
     assert capfd.readouterr() == ("", "")
@@ -203,6 +213,9 @@ def test_rows(here: Path, rows: str, wanted: list[int]) -> None:
         ("explain model.py:linear data.csv --rows 70:80", "is no row at all"),
         ("explain model.py:linear data.csv --row 3 --target Borolo", "did you mean 'Barolo'"),
         ("explain model.py:linear data.csv --row 3 --target 7", "outputs 0 to 2"),
+        ("explain two.py:ash data.csv --row 3 --target Barolo", "name all by --classes"),
+        ("explain model.py:linear single.csv", "give others by --background"),
+        ("audit model.py:linear", "veridical audit model.py:linear data.csv"),
         ("explain model.py:linear data.csv --row 3 --method lmie", "did you mean lime?"),
         (
             "explain model.py:linear data.csv --row 3 --method expected_gradients --samples 9",

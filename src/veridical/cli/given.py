@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from veridical.attribute.ask import VALUE
 from veridical.attribute.many import Track
 from veridical.cli.names import words
 from veridical.cli.say import tell
@@ -57,6 +58,8 @@ def given_by(about: asked.Asked, model: str, places: Sequence[str]) -> Given:
     loaded = model_of(model, Loading(about.trust, about.output, about.pixels or "0..1"))
     whole = fitted(data_of(places, reading_of(about)), loaded, about.parts)
     behind = None if about.background is None else beside(about, about.background, loaded)
+    if behind is None and whole.kind == TABLE and len(whole) == 1:
+        raise InputError("one row does not say what values are usual: give others by --background, as train.csv")
     represent = representer_of(whole, about.parts, behind)
     own = [OWN_BACKGROUND] if behind is None and whole.kind == TABLE else []
     tell(about, [*loaded.notes, *whole.notes, *own])
@@ -123,13 +126,17 @@ def row_of(name: str, data: Data) -> int:
 
 def target_of(about: asked.Asked, loaded: Loaded) -> Any:
     """What is explained: the name of an output, or else its number."""
-    if about.target is None:
-        return None
+    if about.target is None or about.target == VALUE:
+        return about.target
     known = words(about.classes) or [str(name) for name in loaded.classes or ()]
-    if about.target in known or not known:
-        return int(about.target) if about.target.isdecimal() and not known else about.target
+    if about.target in known:
+        return about.target
     if about.target.isdecimal():
         return int(about.target)
+    if not known:
+        raise InputError(
+            f"no class is known to be called {about.target!r}: name all by --classes, or give its number from 0"
+        )
     raise InputError(f"no class is called {about.target!r}{near(about.target, known)}")
 
 
