@@ -10,7 +10,7 @@ from typing import Any
 
 from veridical.attribute.many import Track
 from veridical.cli.names import words
-from veridical.errors import InputError
+from veridical.errors import InputError, tamed
 from veridical.read.data import data_of
 from veridical.read.fit import fitted
 from veridical.read.models import model_of
@@ -149,4 +149,4 @@ def tell(shown: Any, notes: Sequence[str]) -> None:
     """What a reader should know, beside what was found."""
     if not shown.quiet:
         for note in dict.fromkeys(notes):
-            print(f"note: {note}", file=sys.stderr)
+            print(f"note: {tamed(note)}", file=sys.stderr)
