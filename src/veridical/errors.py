@@ -20,7 +20,9 @@ class VeridicalError(Exception):
     """
 
     def __str__(self) -> str:
-        return tamed(super().__str__())
+        text = super().__str__()
+        head = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+        return head if head.isprintable() else "".join(c if c == "\n" else harmless(c) for c in head)
 
 
 class InputError(VeridicalError, ValueError):
@@ -72,12 +74,6 @@ def require(module: str, *, extra: str) -> ModuleType:
         raise MissingPackage(
             f"this needs {package}, which is not installed: pip install 'veridical[{extra}]'"
         ) from cause
-
-
-def tamed(text: str) -> str:
-    """A message whose foreign names can neither steer a terminal nor flood it."""
-    head = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-    return head if head.isprintable() else "".join(c if c == "\n" else harmless(c) for c in head)
 
 
 def harmless(c: str) -> str:
