@@ -173,7 +173,7 @@ image-rendering:pixelated}
 .vd .vd-new{fill-opacity:.2}
 .vd .vd-size{fill:currentColor;fill-opacity:.55}
 .vd .vd-key+table{margin-top:1.6em}
-.vd .vd-notes+.vd-say{margin-top:2.4em}
+.vd .vd-notes+.vd-say,.vd table+.vd-say{margin-top:2.4em}
 @media(max-width:620px){.vd .vd-matrix thead{display:block}
 .vd .vd-matrix tr{display:grid;grid-template-columns:1fr auto 6.5em;align-items:baseline}
 .vd .vd-matrix thead th:nth-child(2){grid-column:1/4;grid-row:2}

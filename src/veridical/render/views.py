@@ -111,7 +111,7 @@ def _picture(view: View, marks: Marks, most: int) -> Markup:
     width = WIDTH if len(chosen) == 1 and most >= SMALL else STRIP
     pairs = []
     for f in chosen:
-        frame, parts, wide = _fitted(pixels[f], labels[f], width)
+        frame, parts, wide = fitted(pixels[f], labels[f], width)
         first, second = _pair(
             picture(frame, most // len(chosen)), parts, marks, (titles[f] or "the picture", wide, Axes())
         )
@@ -133,7 +133,7 @@ def _spectrogram(view: View, marks: Marks, most: int) -> Markup:
     """A heat map as it is, and beside it in gray with its tiles tinted; the recording below."""
     data = view.data
     levels, labels = np.asarray(data["levels"])[::-1], np.asarray(data["labels"])[::-1]
-    axes = _scales(data, labels) if data.get("bounds") is not None else Axes()
+    axes = scales(data, labels) if data.get("bounds") is not None else Axes()
     h, w = min(levels.shape[0], 240), min(levels.shape[1], 2 * MAP)
     content = picture(heat()[shrink(levels, h, w)], most // 2)
     told = ("the spectrogram", MAP, axes)
@@ -168,7 +168,7 @@ def _fields(view: View, marks: Marks, most: int) -> Markup:
     return join(*shown)
 
 
-def _fitted(frame: Bytes, labels: Labels, width: int) -> tuple[Bytes, Labels, int]:
+def fitted(frame: Bytes, labels: Labels, width: int) -> tuple[Bytes, Labels, int]:
     """A frame of at most ``width`` pixels either way, and how wide to draw it."""
     h, w = frame.shape[:2]
     scale = width / max(h, w)
@@ -220,7 +220,7 @@ def _coarse(labels: Labels, most: int) -> Labels:
     return labels if scale >= 1 else sample(labels, h, w)
 
 
-def _scales(data: Mapping[str, Any], labels: Labels) -> Axes:
+def scales(data: Mapping[str, Any], labels: Labels) -> Axes:
     """Seconds and hertz along a spectrogram, from where its parts lie and what they span."""
     unit = data.get("unit", ("s", "Hz"))
     names = [str(u).strip() for u in (unit.split(",") if isinstance(unit, str) else unit)]
