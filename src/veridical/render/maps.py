@@ -9,7 +9,7 @@ import numpy as np
 
 from veridical.records import Explanation, Floats, View
 from veridical.render.canvas import Stage, drawn, figure, layer
-from veridical.render.markup import Markup, data_uri, escape, join, minus, tag
+from veridical.render.markup import Markup, data_uri, escape, join, minus, spaced, tag
 from veridical.render.media import SMALL, picture
 from veridical.render.pixels import Bytes, means, png
 from veridical.render.words import number
@@ -91,7 +91,7 @@ def heat_map(e: Explanation, found: Floats, most: int) -> Markup:
     words = (("vd-up", "raises the output"), ("vd-down", "lowers it"))
     keys = [tag("span", {}, tag("i", {"class": sign}), escape(say)) for sign, say in words]
     least = f"deepest color: from {minus(number(limit))} on, the 99th percentile of sizes"
-    key = tag("p", {"class": "vd-key"}, *keys, tag("span", {}, escape(least)))
+    key = tag("p", {"class": "vd-key"}, *spaced(*keys, tag("span", {}, escape(least))))
     return tag("div", {"class": "vd-view"}, tag("div", {"class": "vd-pair"}, figures), key)
 
 
