@@ -6,13 +6,15 @@ import sys
 import traceback
 from collections.abc import Iterable
 
-from veridical.errors import harmless
+from veridical.errors import LONGEST, tame
 from veridical_command import asked
 
+LONG = 100_000  # characters of a trace
 
-def say(text: str) -> None:
+
+def say(text: str, longest: int = LONGEST) -> None:
     """Lines on stderr, which foreign names in them cannot steer."""
-    print("".join(c if c == "\n" else harmless(c) for c in text), file=sys.stderr)
+    print(tame(text, longest), file=sys.stderr)
 
 
 def tell(shown: asked.Shown, notes: Iterable[str]) -> None:
@@ -24,4 +26,4 @@ def tell(shown: asked.Shown, notes: Iterable[str]) -> None:
 
 def trace(cause: BaseException) -> None:
     """Where something was raised."""
-    say("".join(traceback.format_exception(cause)).rstrip())
+    say("".join(traceback.format_exception(cause)).rstrip(), LONG)
