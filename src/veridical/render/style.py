@@ -8,6 +8,7 @@ font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,s
 max-width:860px;font-variant-numeric:tabular-nums;text-align:left;overflow-wrap:anywhere}
 .vd *{box-sizing:border-box}
 .vd p,.vd h3,.vd dl,.vd dd,.vd dt,.vd ol,.vd ul{margin:0;padding:0}
+.vd dd,.vd dt{float:none;width:auto}
 .vd .vd-say{display:flex;flex-wrap:wrap;align-items:baseline;gap:.15em 1.6em;margin:0 0 .9em}
 .vd h3{font-size:1.2em;font-weight:650;line-height:1.3;letter-spacing:-.01em}
 .vd .vd-say span{opacity:.75}
