@@ -395,22 +395,6 @@ def pyplot() -> Any:
     pyplot.close("all")
 
 
-def test_figures_show_what_was_measured(pyplot: Any) -> None:
-    v = cases.verdict()
-    ax = v.plot()
-    assert [label.get_text() for label in ax.get_yticklabels()][:2] == ["observed", v.measures[0].name]
-    points = {(float(line.get_xdata()[0]), line.get_ydata()[0]) for line in ax.lines if len(line.get_xdata()) == 1}
-    assert (v.observed, 0) in points
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(v.nulls)
-    assert flat(v.sentence) in flat(" ".join(text.get_text() for text in ax.texts))
-    _, mine = pyplot.subplots()
-    assert v.plot(mine) is mine
-    audit = cases.plain().plot()
-    words = [text.get_text() for text in audit.texts]
-    assert (words.count("✓ Passed"), words.count("✗ Failed"), words.count("– Skipped")) == (3, 2, 3)
-    assert [label.get_text() for label in audit.get_xticklabels()] == ["Lime", "GuidedBackprop"]
-
-
 @pytest.mark.parametrize(
     "case",
     [*VERDICTS[:2], *VERDICTS[3:], *AUDITS[:5], cases.extreme, cases.mapped],
@@ -420,22 +404,6 @@ def test_figures_are_drawn(case: Any, tmp_path: Path, pyplot: Any) -> None:
     case().save(tmp_path / "r.svg")
     assert "<svg" in (tmp_path / "r.svg").read_text(encoding="utf-8")
     assert not pyplot.get_fignums()
-
-
-def test_hostile_names_are_taken_literally_by_figures(tmp_path: Path, pyplot: Any) -> None:
-    names = [name for name in made.HOSTILE if name.isascii()]
-    for record in (cases.strange_verdict(names), cases.strangers(names)):
-        record.save(tmp_path / "r.png")
-
-
-def test_the_map_is_drawn_beside_the_bars(pyplot: Any) -> None:
-    ax = cases.mapped().plot()
-    (image,) = ax.figure.axes[1].images
-    low, high = image.get_clim()
-    assert low == -high == -reach(planes(cases.mapped()))
-    assert made.mushroom().plot().figure.axes[1:] == []
-    _, mine = pyplot.subplots()
-    assert cases.mapped().plot(mine).figure.axes == [mine]  # there is no room for it
 
 
 def test_pages_are_saved_and_other_suffixes_refused(tmp_path: Path) -> None:

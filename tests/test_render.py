@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -282,52 +281,3 @@ def test_digest_means_are_over_all_items() -> None:
     assert digest.fidelity == a.fidelity
     assert [(name, count) for name, _, count in digest.top[:2]] == [(a.names[0], 1), (a.names[1], 2)]
     np.testing.assert_allclose([mean for _, mean, _ in digest.top[:2]], [0.261 / 2, 0.104])
-
-
-@pytest.fixture
-def pyplot() -> Iterator[Any]:
-    module = pytest.importorskip("matplotlib.pyplot")
-    module.switch_backend("Agg")
-    yield module
-    module.close("all")
-
-
-def test_bars(pyplot: Any) -> None:
-    e = made.unmeasured()
-    ax = e.plot()
-    widths = [bar.get_width() for bar in ax.patches]
-    np.testing.assert_allclose(widths, [0.261, 0.104, -0.083, 0.052, -0.021, 0.0063])
-    assert [label.get_text() for label in ax.get_yticklabels()] == [name for name, _ in e.top(10)]
-    assert ax.patches[0].get_facecolor() != ax.patches[2].get_facecolor()
-    whiskers = [line for line in ax.lines if line.get_linestyle() == "-" and len(set(line.get_ydata())) == 1]
-    rows = {int(line.get_ydata()[0]) for line in whiskers}
-    assert rows == {0, 2, 3, 4, 5}  # part 1 was not measured
-    np.testing.assert_allclose(whiskers[0].get_xdata(), [0.24, 0.282])
-    assert ax.get_title(loc="left") == "Target 1: model 0.93, surrogate 0.908"
-    caption = " ".join(ax.texts[0].get_text().split())
-    assert caption.startswith(f"Read with care: {e.verdict.sentence} Not measured")
-    assert ax.yaxis_inverted()
-
-
-@pytest.mark.parametrize("case", [made.constant, made.empty])
-def test_bars_without_weights(case: Any, pyplot: Any) -> None:
-    ax = case().plot()
-    assert not ax.patches
-    assert "no part has any weight" in [t.get_text() for t in ax.texts]
-    ax.figure.canvas.draw()
-
-
-def test_bars_draw_on_given_axes_and_never_show(pyplot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pyplot, "show", lambda: pytest.fail("shown"))
-    _, axes = pyplot.subplots(1, 2)
-    assert made.mushroom().plot(axes[1]) is axes[1]
-    assert len(pyplot.get_fignums()) == 1
-    assert not axes[0].patches
-
-
-def test_dollars_are_not_mathematics(pyplot: Any) -> None:
-    names = [name for name in made.HOSTILE if "名" not in name]  # the default font has no such glyph
-    e = made.hostile(names)
-    ax = replace(e, verdict=replace(e.verdict, sentence="$\\nonsense{1}$")).plot()
-    ax.figure.canvas.draw()  # would fail: there is no such command
-    assert max(len(label.get_text()) for label in ax.get_yticklabels()) < 40

@@ -409,32 +409,6 @@ def pyplot() -> Any:
     pyplot.close("all")
 
 
-def test_a_panel_a_metric(pyplot: Any) -> None:
-    r = cases.plain()
-    ax = r.plot()
-    panels = ax.child_axes
-    assert [p.get_title(loc="left") for p in panels] == [
-        "fidelity ↑", "infidelity ↓", "deletion ↓", "insertion ↑", "size ↓"
-    ]  # fmt: skip
-    names = [label.get_text() for label in panels[0].get_yticklabels()]
-    assert names == [*r.methods, "random", "constant"]
-    points = {
-        (float(line.get_xdata()[0]), line.get_ydata()[0]) for line in panels[0].lines if len(line.get_xdata()) == 1
-    }
-    assert (r.score("fidelity", "Occlusion").mean, 2) in points
-    assert (r.score("fidelity", "shuffled Occlusion").mean, 2.24) in points
-    assert (r.score("fidelity", "constant").mean, 5) in points
-    whiskers = [line for line in panels[0].lines if len(line.get_xdata()) == 2]
-    assert len(whiskers) == 10
-    filled = [
-        line for line in panels[0].lines if line.get_marker() == "o" and line.get_markerfacecolor() == "#2f7fc1"
-    ]
-    assert len(filled) == 2
-    _, mine = pyplot.subplots()
-    assert r.plot(mine) is mine
-    assert len(mine.child_axes) == 5
-
-
 @pytest.mark.parametrize(
     "case",
     [cases.plain, cases.lone, cases.wide, cases.reasons, cases.nothing, cases.single, cases.extreme, cases.empty],
@@ -443,21 +417,6 @@ def test_figures_are_drawn(case: Any, tmp_path: Path, pyplot: Any) -> None:
     case().save(tmp_path / "r.svg")
     assert "<svg" in (tmp_path / "r.svg").read_text(encoding="utf-8")
     assert not pyplot.get_fignums()
-
-
-def test_figures_say_what_they_do_not_show(pyplot: Any) -> None:
-    ax = cases.reasons().plot()
-    assert len(ax.child_axes) == 3
-    said = " ".join(text.get_text() for text in ax.texts)
-    for words in ("fidelity is not drawn", cases.REASONS[0], "deletion is not drawn"):
-        assert words in flat(said)
-    assert "No metric has a number" in cases.nothing().plot().texts[0].get_text()
-
-
-def test_hostile_names_are_taken_literally_by_figures(tmp_path: Path, pyplot: Any) -> None:
-    r = cases.strangers([name for name in made.HOSTILE if name.isascii()])
-    for suffix in (".png", ".svg"):
-        r.save(tmp_path / f"r{suffix}")
 
 
 # ---- null rows that say nothing

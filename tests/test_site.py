@@ -9,10 +9,12 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import veridical as vd
+from browser import Chromium
 
 ROOT = Path(__file__).parents[1]
 TOOLS = str(ROOT / "docs" / "tools")
@@ -131,3 +133,15 @@ def test_the_reference_has_every_public_name() -> None:
     text = "".join(reference().values())
     named = re.findall(r"^::: veridical\.[.\w]+\.(\w+)$", text, re.MULTILINE)
     assert sorted(named) == sorted(set(vd.__all__) - {"__version__"}), "each once, and none that is missing"
+
+
+def test_the_site_is_read_and_searched_as_files(site: Path, chromium: Chromium) -> None:
+    def search(page: Any) -> list[str]:
+        page.locator("input.md-search__input").fill("superpixels")
+        page.wait_for_selector(".md-search-result__link")
+        return [str(link.get_attribute("href")) for link in page.locator(".md-search-result__link").all()]
+
+    links, seen = chromium.visit(site / "index.html", search)
+    assert any("reference/represent.html" in link for link in links), links
+    assert not seen.errors
+    assert not [address for address in seen.requests if not address.startswith("file:")]

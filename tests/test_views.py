@@ -28,7 +28,7 @@ import veridical as vd
 import view_cases as cases
 from veridical.errors import InputError
 from veridical.packing.values import pack_view, unpack_view
-from veridical.records import Explanation, Explanations, View
+from veridical.records import Explanations, View
 from veridical.render import entries, html, media, pixels, sound, terminal
 from veridical.render.marks import even, letters, marks_of, telling
 from veridical.serialize import load, save
@@ -799,12 +799,3 @@ def test_letters() -> None:
     assert letters(28)[-3:] == ["Z", "AA", "AB"]
     assert list(even(5, 9)) == [0, 1, 2, 3, 4]
     assert list(even(100, 3)) == [0, 50, 99]
-
-
-@pytest.mark.parametrize("case", cases.PLAIN)
-def test_bars_are_still_bars(case: Any) -> None:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    pyplot.switch_backend("Agg")
-    e: Explanation = case()
-    assert len(e.plot().patches) == min(len(e.weights), 15)
-    pyplot.close("all")

@@ -79,7 +79,7 @@ def entry(name: str) -> str:
 def listed(names: list[str]) -> str:
     """The page of all screenshots."""
     head = (
-        "# Every view, light and dark\n\nMade by `python docs/tools/screenshots.py` from the records that tests of "
+        "# Every view, light and dark\n\nMade by `python docs/tools/screenshots.py` of the records that tests of "
         "all media look at. Pages first, then what a terminal shows, then figures of matplotlib.\n"
     )
     return "\n".join([head, *map(entry, names)])

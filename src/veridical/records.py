@@ -56,6 +56,12 @@ class Seen(Record):
 
     __slots__: tuple[str, ...] = ()
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw with matplotlib, all inside ``ax`` if it is given, and give the axes back; nothing is shown."""
+        from veridical.render.figures import plot
+
+        return plot(self, ax)
+
     def save(self, path: str | Path) -> None:
         """Write a file whose suffix says how; it appears whole or not at all.
 
@@ -397,11 +403,6 @@ class Verdict(Seen):
 
         return verdict_frame(self)
 
-    def plot(self, ax: Any = None) -> Any:
-        from veridical.render.outcomes import measures
-
-        return measures(self, ax)
-
     def __repr__(self) -> str:
         from veridical.render.verdicts import verdict_picture
 
@@ -470,11 +471,6 @@ class Explanation(Seen):
         from veridical.exchange import one_for_shap
 
         return one_for_shap(self)
-
-    def plot(self, ax: Any = None) -> Any:
-        from veridical.render.plot import bars
-
-        return bars(self, ax)
 
     def __repr__(self) -> str:
         from veridical.render.terminal import picture

@@ -40,7 +40,6 @@ SCHEMA = 5  # raised when an older version would read less; docs/schema.md says 
 FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # what the formula of a spreadsheet may begin with
 PARQUET = b"PAR1"  # how such a file begins
 ROWS = 4096  # explanations a Parquet row group
-DRAWN = (Explanation, Verdict, Report, Audit, Difference)  # records that have a picture
 KINDS: dict[type, str] = {
     Explanation: "explanation",
     Explanations: "explanations",
@@ -95,14 +94,13 @@ def writer_of(kind: type, path: str | Path) -> Callable[[Any, BinaryIO], None]:
 
 def _writers(kind: type) -> Writers:
     """How records of a type are written, by suffix."""
+    figures: Writers = {f".{form}": partial(_write_figure, form) for form in ("png", "svg", "pdf")}
     if kind is Page:
-        return {".html": _write_page}
+        return {".html": _write_page, **figures}
     plain = kind in (Explanation, Explanations)
     found: Writers = {".json": write_json, ".parquet": _write_parquet if plain else _write_frame}
     found |= {".csv": _write_lines, ".html": _write_page}
-    if kind in DRAWN:
-        found |= {f".{form}": partial(_write_figure, form) for form in ("png", "svg", "pdf")}
-    return found | ({".xml": _write_tests} if kind is Audit else {})
+    return found | figures | ({".xml": _write_tests} if kind is Audit else {})
 
 
 def load(path: str | Path) -> Loaded:
@@ -148,15 +146,10 @@ def _write_tests(record: Audit, stream: BinaryIO) -> None:
     stream.write(junit(record))
 
 
-def _write_figure(
-    form: str, record: Explanation | Verdict | Report | Audit | Difference, stream: BinaryIO
-) -> None:
-    pyplot = require("matplotlib.pyplot", extra="plot")
-    figure: Any = record.plot().figure
-    try:
-        figure.savefig(stream, format=form, dpi=200)
-    finally:
-        pyplot.close(figure)
+def _write_figure(form: str, record: Saved, stream: BinaryIO) -> None:
+    from veridical.render.figures import write
+
+    write(record, form, stream)
 
 
 def _write_lines(record: Loaded, stream: BinaryIO) -> None:

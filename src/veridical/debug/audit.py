@@ -100,12 +100,6 @@ class Audit(Seen):
 
         return audit_frame(self)
 
-    def plot(self, ax: Any = None) -> Any:
-        """A mark for each check and method."""
-        from veridical.render.outcomes import outcomes
-
-        return outcomes(self, ax)
-
     def __repr__(self) -> str:
         from veridical.render.audits import audit_picture
 

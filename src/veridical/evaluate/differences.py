@@ -85,12 +85,6 @@ class Difference(Seen):
 
         return difference_frame(self)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Both weights of each part, and the difference with its interval, as a matplotlib figure."""
-        from veridical.render.contrasts import contrast
-
-        return contrast(self, ax)
-
     def __repr__(self) -> str:
         from veridical.render.differences import difference_picture
 

@@ -271,13 +271,6 @@ class Report(Seen):
 
         return report_frame(self)
 
-    def plot(self, ax: Any = None) -> Any:
-        """A dot and an interval for each method and metric; of known causes, the curves."""
-        from veridical.render.dots import dots
-        from veridical.render.lines import lines
-
-        return lines(self, ax) if self.curves else dots(self, ax)
-
     def __repr__(self) -> str:
         from veridical.render.reports import report_picture
 

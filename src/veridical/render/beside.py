@@ -45,7 +45,7 @@ def beside(difference: Difference, most: int = MOST_PARTS) -> Markup:
         judgment(d.verdict, words[0].upper() + words[1:]),
         tag("div", {"class": "vd-sides"}, *(_side(d, title, side, chosen) for title, side in sides(d))),
         _table(d, chosen) if chosen else tag("p", {}, escape("No part has any weight.")),
-        notes(_lines(d, chosen)),
+        notes(notes_of(d, chosen)),
         _rows(d),
     )
 
@@ -63,7 +63,7 @@ def _table(d: Difference, chosen: list[int]) -> Markup:
     """A line a part: both bars, both weights, the difference with its interval."""
     show = decimals(formats(d, chosen))
     first, second = (plain(title, 24) for title in d.titles)
-    spans = _span(np.nan_to_num(d.weights[chosen]), None), _span(d.difference[chosen], d.intervals[chosen])
+    spans = span_of(np.nan_to_num(d.weights[chosen]), None), span_of(d.difference[chosen], d.intervals[chosen])
     heads = (
         "Part",
         "Effect on the output",
@@ -114,7 +114,7 @@ def _row(d: Difference, j: int, spans: tuple[Span, Span], show: Callable[[float]
     )
 
 
-def _span(values: object, intervals: object) -> Span:
+def span_of(values: object, intervals: object) -> Span:
     """An axis that holds zero, every bar, and every interval that is not absurdly long."""
     bars = np.asarray(values, dtype=float).ravel()
     limit = 2 * float(np.abs(bars).max(initial=0.0))
@@ -124,7 +124,7 @@ def _span(values: object, intervals: object) -> Span:
     )
 
 
-def _lines(d: Difference, chosen: list[int]) -> list[str]:
+def notes_of(d: Difference, chosen: list[int]) -> list[str]:
     left = int((np.nan_to_num(np.abs(d.weights)).max(axis=1, initial=0.0) > 0).sum()) - len(chosen)
     lines = [f"And {count(left, 'more part')}, not drawn."] if left > 0 else []
     more = len(d.notes) - MOST_NOTES

@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 
 from veridical.render.groups import (
+    EFFECT_HEADS,
+    HOW,
     NUMBERS,
+    REASON_HEADS,
+    SPEAKS,
+    WHY,
     Line,
-    effects_of,
+    effect_entries,
     facts_of,
     foot_words,
     headline,
@@ -15,14 +20,13 @@ from veridical.render.groups import (
     line_of,
     membership_sentence,
     notes_of,
-    product,
-    reasons_of,
+    reason_entries,
     runner_up,
     size_words,
+    span_of,
     together,
-    value_words,
 )
-from veridical.render.markup import NONE, Markup, escape, join, minus, tag
+from veridical.render.markup import NONE, Markup, escape, join, minus, spaced, tag
 from veridical.render.tables import (
     EFFECT,
     Scale,
@@ -36,7 +40,7 @@ from veridical.render.tables import (
     table,
     weights_table,
 )
-from veridical.render.words import count, decimals, number, percent, sentence
+from veridical.render.words import percent, sentence
 from veridical.summarize.records import Grouping, Membership
 
 MOST_GROUPS, MOST_PARTS = 24, 12
@@ -57,7 +61,7 @@ def groups(g: Grouping) -> Markup:
     return tag(
         "div",
         {"class": "vd-summary"},
-        tag("div", {"class": "vd-say"}, *said),
+        tag("div", {"class": "vd-say"}, *spaced(*said)),
         judgment(g.verdict),
         facts(facts_of(g)),
         notes(notes_of(g, len(drawn))),
@@ -99,7 +103,7 @@ def belonging(m: Membership) -> Markup:
     return tag(
         "div",
         {"class": "vd-summary"},
-        tag("div", {"class": "vd-say"}, *said),
+        tag("div", {"class": "vd-say"}, *spaced(*said)),
         tag("p", {"class": "vd-lead"}, escape(f"{lead}.", 800)),
         tag("p", {"class": "vd-where"}, escape("Where "), tag("bdi", {}, escape(m.region.sentence, 600))),
         _reasons(m),
@@ -108,33 +112,17 @@ def belonging(m: Membership) -> Markup:
 
 
 def _reasons(m: Membership) -> Markup:
-    why = reasons_of(m, MOST_PARTS)
-    if not why:
+    entries = reason_entries(m, MOST_PARTS)
+    if not entries:
         return NONE
-    scores = [float(m.reasons[j]) for j in why]
-    show, span, rows = decimals(scores), (min(0.0, *scores, 0.0), max(0.0, *scores, 0.0)), []
-    for j, score in zip(why, scores, strict=True):
-        value = minus(value_words(m.parts[j], float(m.values[j])))
-        rows.append(row(m.parts[j].name, bar(score, None, span), (minus(show(score)), value)))
-    title = tag("h4", {}, escape("Why it belongs there"))
-    key = legend("right: speaks for the group", "left: against it")
-    return join(title, table(("Feature", "Why this group", "Score", "Value"), rows), key)
+    span = span_of(entries)
+    rows = [row(name, bar(score, None, span), numbers) for name, score, numbers in entries]
+    return join(tag("h4", {}, escape(WHY)), table(REASON_HEADS, rows), legend(*SPEAKS))
 
 
 def _effects(m: Membership) -> Markup:
-    used, effects = effects_of(m)
-    shown = used[:MOST_PARTS]
-    rest = float(effects[used[MOST_PARTS:]].sum()) if len(used) > MOST_PARTS else 0.0
-    entries = [(m.parts[j].name, float(effects[j]), product(m, j)) for j in shown]
-    entries += [(count(len(used) - MOST_PARTS, "smaller part"), rest, "")] if len(used) > MOST_PARTS else []
-    finite = [value for _, value, _ in entries if math.isfinite(value)]
-    show, span = decimals(finite), (min(0.0, *finite, 0.0), max(0.0, *finite, 0.0))
-    rows = []
-    for name, value, made in entries:
-        rows.append(row(name, bar(value, None, span), (minus(show(value)), minus(made))))
-    rows.append(row("Intercept", NONE, (minus(number(m.intercept)), "")))
-    rows.append(row("What the explanation predicts", NONE, (minus(number(m.prediction)), "the sum")))
-    title = tag("h4", {}, escape("What its explanation predicts, and how"))
-    return join(
-        title, table(("Feature", "Effect on the output", "Effect", "Weight × value"), rows), legend(*EFFECT)
-    )
+    entries, rows = effect_entries(m, MOST_PARTS), []
+    span = span_of(entries)
+    for name, value, numbers in entries:
+        rows.append(row(name, NONE if math.isnan(value) else bar(value, None, span), numbers))
+    return join(tag("h4", {}, escape(HOW)), table(EFFECT_HEADS, rows), legend(*EFFECT))

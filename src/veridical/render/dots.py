@@ -1,91 +1,118 @@
-"""A report as a matplotlib figure: a panel a metric, in it a dot and an interval a method."""
+"""A report as a figure: a panel a metric, in it a dot and an interval a method."""
 
 from __future__ import annotations
 
-import math
-import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from veridical.errors import require
 from veridical.evaluate.records import Report
-from veridical.render.plot import UP, caption, literal
-from veridical.render.reports import BEST, RANGE, Cell, Column, headline, sheets_of
-from veridical.render.words import count, plain
+from veridical.render.blocks import EMPTY, facts, notes, paragraph, saying
+from veridical.render.board import SMALL, Block, Board, Look, stacked
+from veridical.render.canvas import Axes, short, ticks
+from veridical.render.lines import curves
+from veridical.render.reports import BEST, RANGE, Cell, Column, facts_of, headline, sheets_of
+from veridical.render.shots import rule
+from veridical.render.words import count, first, plain
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-ACROSS, MOST = 3, 40  # panels side by side, unless there are many; and in all
-PANEL, LINE, GAP = 2.7, 0.24, 0.8  # inches: width of a panel, height of a line in it, space between panels
+MOST, WIDEST = 40, 1.9  # panels in all, and inches of one
+LINE, HEAD, FOOT = 0.2, 0.24, 0.34  # inches: a line in a panel, its title, its ticks
 BELOW = 0.24  # how far below a method its own weights, shuffled, are drawn
 HUGE = 1e100  # what is larger cannot be drawn
-GRAY = "#868b92"
 
 
-def dots(report: Report, ax: Axes | None = None) -> Axes:
-    """A panel for every metric that has a number, all inside ``ax``; null rows are gray.
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The lines of every panel: names from the top, and whose weights are shuffled in which row."""
 
-    A method's own weights, shuffled, stand just below it; the other null rows have lines of their own.
-    """
-    columns = [c for sheet in sheets_of(report) for c in sheet.columns]
+    names: Sequence[str]
+    own: Mapping[str, str]
+
+
+def report(r: Report, look: Look) -> list[Block]:
+    """What was compared and found; of known causes the curves, else a panel for every metric that has a number."""
+    columns = [c for sheet in sheets_of(r) for c in sheet.columns]
     known = [c for c in columns if any(_drawable(cell) for cell in c.cells)]
-    shown, own = known[:MOST], {f"shuffled {name}": name for name in report.methods}
-    rows = [*report.methods, *(null for null in report.nulls if null not in own)]
-    across = max(min(len(shown), max(ACROSS, math.ceil(math.sqrt(len(shown))))), 1)
-    down, tall = max(math.ceil(len(shown) / across), 1), LINE * len(rows)
-    if ax is None:
-        pyplot = require("matplotlib.pyplot", extra="plot")
-        size = (1.8 + PANEL * across, 0.9 + (tall + GAP) * down)
-        _, ax = pyplot.subplots(figsize=size, layout="constrained")
-    ax.set_axis_off()
-    high = tall / (tall + GAP) / down
-    for i, column in enumerate(shown):
-        box = ((i % across) / across, 1 - (i // across) / down - high, 0.88 / across, high)
-        panel = ax.inset_axes(box)
-        _frame(panel, column, rows, named=i % across == 0)
-        _draw(panel, column, rows, own)
-    ax.set_title(
-        textwrap.fill(literal(headline(report), 160), 44 * across),
-        loc="left",
-        fontsize="medium",
-        weight="bold",
-        pad=24,
-    )
-    caption(ax, _words(columns, known, shown), 44 * across, 24)
-    return ax
+    own = {f"shuffled {name}": name for name in r.methods}
+    rows = Rows([*r.methods, *(null for null in r.nulls if null not in own)], own)
+    found = stacked([paragraph(plain(said, 900), look) for said in r.findings], 0.05)
+    drawn = [curves(r, look)] if r.curves else [_panels(known[:MOST], rows, look)]
+    said = [] if r.curves else _words(columns, known, known[:MOST])
+    return [
+        saying(headline(r), [], look),
+        facts(facts_of(r), look),
+        found,
+        *drawn,
+        stacked([paragraph(line, look, SMALL) for line in said], 0.03),
+        notes(first(r.notes), look),
+    ]
+
+
+def _panels(columns: Sequence[Column], rows: Rows, look: Look) -> Block:
+    """Panels side by side, the names of the rows at the left of each line of them."""
+    if not columns:
+        return EMPTY
+    names = [look.face.cut(plain(name), SMALL.size, look.width * 0.3) for name in rows.names]
+    left = max(look.face.width(name, SMALL.size) for name in names) + 0.12
+    across = max(int((look.width - left) // 1.5), 1)
+    wide = min((look.width - left) / min(across, len(columns)), WIDEST)
+    tall = HEAD + LINE * len(names) + FOOT
+
+    def draw(board: Board, top: float) -> None:
+        for i, column in enumerate(columns):
+            at, size = (
+                (left + i % across * wide, top + i // across * tall + HEAD),
+                (wide - 0.22, LINE * len(names)),
+            )
+            title = look.face.cut(f"{plain(column.metric.name)} {column.arrow}", SMALL.size, wide - 0.1)
+            board.text((at[0], at[1] - HEAD / 2), title, replace(SMALL, bold=True, alpha=1.0))
+            for k, name in enumerate(names if i % across == 0 else ()):
+                board.text((0.0, at[1] + LINE * (k + 0.5)), name, SMALL)
+            panel = board.panel(at, size)
+            panel.set_ylim(len(names) - 0.5, -0.5)
+            _draw(panel, column, rows, board)
+            rule(board, at, size, _axis(panel, column))
+
+    return Block(tall * -(-len(columns) // across), draw)
+
+
+def _axis(panel: Any, column: Column) -> Axes:
+    """An axis that holds all that is drawn, with a few ticks."""
+    known = [cell.score for cell in column.cells if _drawable(cell)]
+    ends = [end for s in known for end in (s.mean, s.low, s.high) if abs(end) < HUGE]
+    low, high = min(ends), max(ends)
+    edge = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+    low, high = low - edge, high + edge
+    panel.set_xlim(low, high)
+    return Axes([((value - low) / (high - low), short(value)) for value in ticks(low, high, 4)])
 
 
 def _drawable(cell: Cell) -> bool:
     return abs(cell.score.mean) < HUGE
 
 
-def _frame(panel: Any, column: Column, rows: Sequence[str], named: bool) -> None:
-    """Title, lines and names of a panel; names only at the left."""
-    panel.set_title(f"{literal(column.metric.name, 30)} {column.arrow}", fontsize="small", loc="left", pad=4)
-    panel.set_yticks(range(len(rows)), [literal(name, 26) for name in rows] if named else [""] * len(rows))
-    panel.set_ylim(len(rows) - 0.5, -0.5)
-    panel.tick_params(labelsize="small", length=2)
-    panel.tick_params(axis="y", length=0)
-    panel.grid(axis="y", linewidth=0.4, alpha=0.5)
-    panel.set_axisbelow(True)
-    panel.locator_params(axis="x", nbins=4)
-    for side in ("top", "right", "left"):
-        panel.spines[side].set_visible(False)
-
-
-def _draw(panel: Any, column: Column, rows: Sequence[str], own: dict[str, str]) -> None:
+def _draw(panel: Any, column: Column, rows: Rows, board: Board) -> None:
     """The best are filled, the others hollow; null rows are gray."""
+    colors, thin = board.look.palette, board.scale
+    for at in range(len(rows.names)):
+        panel.axhline(at, color=colors.ink, alpha=0.15, linewidth=0.4 * thin, zorder=0)
     for cell in column.cells:
-        if not _drawable(cell):
-            continue
         name, null = cell.score.method, cell.score.null
-        at, color = rows.index(own.get(name, name)) + BELOW * (name in own), GRAY if null else UP
+        line = rows.own.get(name, name)
+        if not _drawable(cell) or line not in rows.names:
+            continue
+        height, color = rows.names.index(line) + BELOW * (name in rows.own), colors.gray if null else colors.up
         if cell.ranged and max(abs(cell.score.low), abs(cell.score.high)) < HUGE:
-            panel.plot([cell.score.low, cell.score.high], [at, at], color=color, linewidth=1.4, zorder=2 - null)
-        look = {"marker": "|" if name in own else "o", "markersize": 5.5}
-        fill = color if cell.best or null else panel.get_facecolor()
-        panel.plot([cell.score.mean], [at], color=color, markerfacecolor=fill, zorder=3 - null, **look)
+            panel.plot(
+                [cell.score.low, cell.score.high],
+                [height, height],
+                color=color,
+                linewidth=1.4 * thin,
+                zorder=2 - null,
+            )
+        fill = color if cell.best or null else colors.paper
+        look = {"marker": "|" if name in rows.own else "o", "markersize": 5 * thin, "markerfacecolor": fill}
+        panel.plot([cell.score.mean], [height], color=color, zorder=3 - null, **look)
 
 
 def _words(columns: Sequence[Column], known: Sequence[Column], shown: Sequence[Column]) -> list[str]:

@@ -14,7 +14,7 @@ from veridical.records import Explanation, View
 from veridical.render import sound
 from veridical.render.canvas import Axes, Stage, drawn, figure, layer
 from veridical.render.marks import letters
-from veridical.render.markup import NONE, Markup, escape, join, minus, tag
+from veridical.render.markup import NONE, Markup, escape, join, minus, spaced, tag
 from veridical.render.views import bare
 from veridical.render.waves import heard
 from veridical.render.words import listing, number, percent, plain
@@ -35,7 +35,7 @@ def chart(report: Report, cause: str) -> Markup:
     found = {c.method: c for c in report.curves if c.cause == cause and np.isfinite(c.rate).any()}
     if not found:
         return NONE
-    k = _reach(list(found.values()))
+    k = reach_of(list(found.values()))
     size, named = (float(k), 1.0), [name for name in report.methods if name in found][:MOST_LINES]
     keys = dict(zip(named, letters(len(named)), strict=True))
     others = [name for name in (*report.references, *report.nulls) if name in found]
@@ -43,11 +43,11 @@ def chart(report: Report, cause: str) -> Markup:
     looks |= {name: f"vd-line {_look(report, name)}" for name in others}
     lines = [tag("path", {"class": looks[name], "d": _path(found[name], k)}) for name in reversed(looks)]
     label = f"{SAYS}; {'; '.join(_words(found[name]) for name in looks)}"
-    axes = Axes([(i / k, str(i)) for i in _steps(k)], [(y, percent(y)) for y in (0.0, 0.25, 0.5, 0.75, 1.0)])
+    axes = Axes([(i / k, str(i)) for i in steps(k)], [(y, percent(y)) for y in (0.0, 0.25, 0.5, 0.75, 1.0)])
     badges = [_badge(found[name], keys[name], i, (k, len(named))) for i, name in enumerate(named)]
     body = drawn(Stage(size, [layer(size, label, *lines)], badges, axes, height=HIGH))
     entries = [_entry(looks[name], keys.get(name, ""), name) for name in looks]
-    legend = tag("p", {"class": "vd-key"}, *entries)
+    legend = tag("p", {"class": "vd-key"}, *spaced(*entries))
     inner = tag("div", {"class": "vd-curves"}, figure(escape(SAYS, 200), body), legend)
     return tag("div", {"class": "vd-view"}, inner)
 
@@ -60,7 +60,7 @@ def examples(report: Report, draw: Draw) -> Markup:
     return tag("section", {"class": "vd-family"}, tag("h4", {}, escape("Examples")), *shown)
 
 
-def _reach(curves: Sequence[Curve]) -> int:
+def reach_of(curves: Sequence[Curve]) -> int:
     """Parts up to which there is something to see, and at least a few."""
     most = max(len(c.rate) - 1 for c in curves)
     lowest = np.nanmin([c.rate for c in curves if len(c.rate) == most + 1], axis=0)
@@ -79,7 +79,7 @@ def _path(curve: Curve, k: int) -> str:
     return "M" + "L".join(f"{i} {1 - y:.4f}" for i, y in points)
 
 
-def _steps(k: int) -> range:
+def steps(k: int) -> range:
     return range(0, k + 1, max(1, -(-k // 20)))
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,6 +17,11 @@ from veridical.summarize.records import Grouping, Membership
 
 MOST_GROUPS, MOST_PARTS = 10, 8  # in a terminal
 MOST_REASONS = 5
+WHY, HOW = "Why it belongs there", "What its explanation predicts, and how"
+REASON_HEADS = ("Feature", "Why this group", "Score", "Value")
+EFFECT_HEADS = ("Feature", "Effect on the output", "Effect", "Weight × value")
+SPEAKS = ("right: speaks for the group", "left: against it")
+Entry: TypeAlias = tuple[str, float, tuple[str, str]]  # a name, what is drawn, and what is written
 NUMBERS = "a group's number is its column in assign(X), from 0; numbers weigh by their standard deviation"
 
 
@@ -230,6 +236,44 @@ def membership_picture(membership: Membership, width: int = 80) -> str:
     sums = f"{number(m.intercept)} (intercept) + {number(float(effects[shown].sum()))} (above){more}"
     lines.append(f"{sums} = {number(m.prediction)}".replace("+ -", "- "))
     return "\n".join(chain.from_iterable(wrap(line, width) for line in lines))
+
+
+def reason_entries(m: Membership, most: int) -> list[Entry]:
+    """What speaks for the group or against it: scores, and the values of the instance."""
+    why = reasons_of(m, most)
+    show = decimals([float(m.reasons[j]) for j in why])
+    return [
+        (
+            m.parts[j].name,
+            float(m.reasons[j]),
+            (_minus(show(float(m.reasons[j]))), _minus(value_words(m.parts[j], float(m.values[j])))),
+        )
+        for j in why
+    ]
+
+
+def effect_entries(m: Membership, most: int) -> list[Entry]:
+    """How the explanation of the group comes to what it says: effects, the intercept and the sum."""
+    used, effects = effects_of(m)
+    entries = [(m.parts[j].name, float(effects[j]), product(m, j)) for j in used[:most]]
+    rest = float(effects[used[most:]].sum())
+    entries += [(count(len(used) - most, "smaller part"), rest, "")] if len(used) > most else []
+    show = decimals([value for _, value, _ in entries if math.isfinite(value)])
+    return [
+        *((name, value, (_minus(show(value)), _minus(made))) for name, value, made in entries),
+        ("Intercept", math.nan, (_minus(number(m.intercept)), "")),
+        ("What the explanation predicts", math.nan, (_minus(number(m.prediction)), "the sum")),
+    ]
+
+
+def span_of(entries: Sequence[Entry]) -> tuple[float, float]:
+    """An axis that holds zero and all values."""
+    known = [value for _, value, _ in entries if math.isfinite(value)]
+    return min(0.0, *known, 0.0), max(0.0, *known, 0.0)
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
 
 
 def product(m: Membership, j: int) -> str:

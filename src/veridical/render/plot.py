@@ -1,107 +1,103 @@
-"""Explanations as matplotlib figures."""
+"""Explanations as figures: what a page says of them, in the same order and the same words."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from veridical.records import Explanation, Explanations
+from veridical.render.blocks import (
+    EMPTY,
+    WHISKER,
+    Badge,
+    Row,
+    disc,
+    facts,
+    judgment,
+    legend,
+    notes,
+    paragraph,
+    saying,
+    table,
+    weights_table,
+)
+from veridical.render.board import SMALL, STRONG, Block, Board, Look, stacked
+from veridical.render.marks import Marks, keyed, marks_of
+from veridical.render.markup import minus
+from veridical.render.scenes import heat_map, scene
+from veridical.render.shots import letter_of
+from veridical.render.words import (
+    asked_words,
+    brief,
+    decimals,
+    digest,
+    facts_of,
+    notes_of,
+    number,
+    plain,
+    ranked,
+    teller,
+)
 
-import numpy as np
-
-from veridical.errors import require
-from veridical.records import Explanation, Floats
-from veridical.render.maps import planes, reach, tinted
-from veridical.render.words import asked_words, measured, number, plain, ranked, shorten, teller, unmeasured_words
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-UP, DOWN = "#2f7fc1", "#d9730d"  # blue and orange: told apart by every eye
-MOST = 15  # parts drawn
-
-
-def bars(explanation: Explanation, ax: Axes | None = None) -> Axes:
-    """The heaviest parts as horizontal bars, with 95 % intervals as whiskers; a map of the picture beside them."""
-    e, chosen, found = explanation, ranked(explanation, MOST), planes(explanation)
-    if ax is None:
-        pyplot = require("matplotlib.pyplot", extra="plot")
-        wide, tall = 7.2, 1.9 + 0.34 * len(chosen)
-        if found is None:
-            _, ax = pyplot.subplots(figsize=(wide, tall), layout="constrained")
-        else:
-            options = {"figsize": (wide + 3.4, max(tall, 3.2)), "width_ratios": (wide, 3.4)}
-            _, (ax, panel) = pyplot.subplots(1, 2, layout="constrained", **options)
-            _map(panel, found[0])
-    rows = np.arange(len(chosen))
-    weights = e.weights[chosen]
-    ax.barh(rows, weights, height=0.62, color=[UP if w > 0 else DOWN for w in weights])
-    _whiskers(ax, e, chosen)
-    ax.set_yticks(rows, [literal(e.parts[j].name, 34) for j in chosen])
-    ax.set_ylim(max(len(chosen), 1) - 0.4, -0.6)  # the heaviest part on top
-    ax.tick_params(axis="y", length=0)
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
-    if chosen:
-        ax.axvline(0, color=ink(ax), linewidth=0.8)
-        ax.set_xlabel("weight, with 95 % interval")
-    else:
-        ax.set_xticks([])
-        ax.text(0.5, 0.5, "no part has any weight", transform=ax.transAxes, ha="center", va="center")
-    answers = f"model {number(e.prediction)}, {teller(e)} {number(e.local_prediction)}"
-    title = textwrap.fill(f"Target {literal(e.target, 24)}: {answers}", 48)
-    ax.set_title(title, loc="left", fontsize="medium", weight="bold")
-    _caption(ax, e)
-    return ax
+MOST_PARTS, MOST_ITEMS = 20, 12
 
 
-def _map(panel: Any, values: Floats) -> None:
-    """One number a place, right of the bars: blue raises the output, orange lowers it."""
-    limit = reach(values)
-    colors = require("matplotlib.colors", extra="plot").ListedColormap(tinted(np.linspace(-1, 1, 255), 1.0) / 255)
-    panel.imshow(values, cmap=colors, vmin=-limit, vmax=limit, interpolation="nearest")
-    panel.set_xticks([])
-    panel.set_yticks([])
-    panel.set_title(f"the map; deepest color at {number(limit)}", fontsize="small", loc="left")
+def explanation(e: Explanation, look: Look, most: int = MOST_PARTS) -> list[Block]:
+    """The answer, the verdict, the instance with its parts tinted, their weights, and what they rest on."""
+    said = [
+        f"the model says {minus(number(e.prediction))}",
+        f"the {teller(e)} says {minus(number(e.local_prediction))}",
+        plain(asked_words(e), 120),
+    ]
+    chosen, marks = ranked(e, most), marks_of(e, most)
+    seen = [] if e.view is None else [scene(e.view, marks, look), heat_map(e, look)]
+    return [
+        saying(f"Target {plain(e.target, 80)}", said, look),
+        judgment(e.verdict, look),
+        *seen,
+        stacked([_bars(e, chosen, look, marks if keyed(e.view) else None), legend([WHISKER], look)], 0.06)
+        if chosen
+        else paragraph("No part has any weight.", look),
+        facts(facts_of(e), look),
+        notes([*notes_of(e, len(chosen)), *_path(e)], look),
+    ]
 
 
-def _whiskers(ax: Any, e: Explanation, chosen: list[int]) -> None:
-    """Intervals as they are, even where they do not hold the weight; none where infinite."""
-    known, color = measured(e), ink(ax)
-    for row, j in enumerate(chosen):
-        if known[j]:
-            low, high = e.intervals[j]
-            ax.plot([low, high], [row, row], color=color, linewidth=1.2, solid_capstyle="butt")
-            ax.plot([low, high], [row, row], color=color, linestyle="none", marker="|", markersize=6)
+def _bars(e: Explanation, chosen: list[int], look: Look, marks: Marks | None) -> Block:
+    def key(part: int) -> Badge | None:
+        return letter_of(marks, part, look.palette) if marks is not None else None
+
+    return weights_table(e, chosen, look, key)
 
 
-def _caption(ax: Any, e: Explanation) -> None:
-    """The verdict and what was not measured, below the axis."""
-    mark = "Believe it" if e.verdict.passed else "Read with care"
-    sentences = [f"{mark}: {plain(e.verdict.sentence, 400)}", unmeasured_words(e), asked_words(e)]
-    lines = [s[0].upper() + s[1:] for s in sentences if s]
-    caption(ax, lines, 72, -38 if len(ax.get_xticks()) else -8)
+def _path(e: Explanation) -> list[str]:
+    steps = " → ".join(plain(step, 60) for step in e.path[:20])
+    return [f"Path through the tree: {steps}"] if steps else []
 
 
-def caption(ax: Any, lines: Sequence[str], width: int, height: int) -> None:
-    """Sentences under a figure, so many points above its lower edge, wrapped and taken literally."""
-    ax.annotate(
-        "\n".join(textwrap.fill(line, width) for line in lines).replace("$", r"\$"),
-        (0, 0),
-        (0, height),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        va="top",
-        fontsize="small",
-        color=ink(ax),
-        annotation_clip=False,
-    )
+def explanations(many: Explanations, look: Look) -> list[Block]:
+    """What many explanations have in common, then a line each."""
+    d = digest(many)
+    left = d.n_items - MOST_ITEMS
+    more = f"And {left:,} more, not drawn here." if left > 0 else ""
+    show = decimals([mean for _, mean, _ in d.top])
+    rows = [Row(plain(n), mean, None, (show(mean)[1:], f"{k:,}"), None, look.palette.up) for n, mean, k in d.top]
+    heads = ("Part", "Mean size of the weight", "Mean", "Counts in")
+    lines = stacked([_line(i, e, look) for i, e in enumerate(many.items[:MOST_ITEMS])], 0.0)
+    return [
+        facts(d.facts(), look),
+        table(heads, rows, ((0.0, d.top[0][1]), look)) if d.top else EMPTY,
+        lines,
+        paragraph(more, look, SMALL),
+    ]
 
 
-def literal(text: object, limit: int) -> str:
-    """Foreign text that matplotlib takes literally, dollar signs and all."""
-    return shorten(plain(text), limit).replace("$", r"\$")
+def _line(row: int, e: Explanation, look: Look) -> Block:
+    """One of many: whether it can be believed, which row, what it says."""
+    mark, color = ("✓", look.palette.yes) if e.verdict.passed else ("✗", look.palette.no)
+    said = look.face.cut(brief(e), SMALL.size, look.width - 0.95)
 
+    def draw(board: Board, top: float) -> None:
+        board.line([0.0, look.width], [top, top], {"alpha": 0.18, "linewidth": 0.5})
+        disc(board, (0.1, top + 0.12), mark, color, 9.5)
+        board.text((0.26, top + 0.12), f"Row {row}", STRONG)
+        board.text((0.95, top + 0.12), said, SMALL)
 
-def ink(ax: Any) -> Any:
-    """The color of the text, so that lines can be seen in a dark style too."""
-    return ax.xaxis.label.get_color()
+    return Block(0.24, draw)
