@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 WIDTH, MARGIN, GAP, COLUMN = 7.6, 0.2, 0.16, 0.24  # inches: of a figure, around it, between blocks, columns
 NARROWEST = 3.2  # inches that blocks are set in, before they get smaller
 SCALES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.44, 0.38, 0.33, 0.28, 0.24, 0.2, 0.16, 0.12)
+READABLE = 0.7  # scale below which rather fewer rows are drawn
+TRIED = (*((rows, s) for rows in (20, 12, 8) for s in SCALES if s >= READABLE), *((5, s) for s in SCALES))
 LINE = 1.35  # times the size of its letters, from line to line
 
 Place: TypeAlias = tuple[float, float]  # inches right and down, or wide and tall
@@ -51,7 +53,6 @@ class Palette:
     """Colors: blue and orange are told apart by every eye."""
 
     ink: str
-    paper: str
     up: str  # raises the output
     down: str
     up_deep: str  # of lines and letters
@@ -61,8 +62,8 @@ class Palette:
     gray: str = "#868b92"
 
 
-LIGHT = Palette("#1d2126", "#ffffff", "#2f7fc1", "#d9730d", "#1d5d97", "#a34a00", "#0f8a6d", "#cf3a63")
-DARK = Palette("#e4e7ea", "#15181c", "#58a6e6", "#f0923e", "#58a6e6", "#f0923e", "#2bb391", "#f0698c")
+LIGHT = Palette("#1d2126", "#2f7fc1", "#d9730d", "#1d5d97", "#a34a00", "#0f8a6d", "#cf3a63")
+DARK = Palette("#e4e7ea", "#58a6e6", "#f0923e", "#1d5d97", "#a34a00", "#2bb391", "#f0698c")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Look:
     width: float  # inches
     palette: Palette
     face: Face
+    rows: int = 20  # of a table, at most
 
     def within(self, width: float) -> Look:
         """The same in another width."""
@@ -196,13 +198,16 @@ def _alone(blocks: Blocks, figure: Any, settings: tuple[float, Face]) -> Axes:
 
 
 def _fitted(blocks: Blocks, ax: Any) -> Axes:
-    """The blocks on axes of a given size: smaller until they fit, and wider as they get smaller."""
-    rc = require("matplotlib", extra="plot").rcParams
+    """The blocks on axes of a given size: smaller until they fit, with fewer rows if they got too small."""
+    rc, engine = require("matplotlib", extra="plot").rcParams, ax.figure.get_layout_engine()
+    ax.set_axis_off()
+    if engine is not None:
+        engine.execute(ax.figure)  # else the axes have another size once they are drawn
     wide, tall = ax.get_window_extent().size / ax.figure.dpi
     look = Look(wide, palette_of(ax), face_of(rc["font.family"]))
-    for scale in SCALES:
+    for rows, scale in TRIED:
         if wide / scale >= NARROWEST or scale == SCALES[-1]:
-            whole = stacked(blocks(look.within(wide / scale)))
+            whole = stacked(blocks(replace(look, width=wide / scale, rows=rows)))
             if whole.height * scale <= tall:
                 break
     size = (wide / scale, tall / scale)

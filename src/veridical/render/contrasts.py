@@ -47,29 +47,35 @@ class Line:
 
 def contrast(d: Difference, look: Look) -> list[Block]:
     """The verdict, both sides, both weights of each part beside the difference, and rows that changed most."""
-    chosen, n = ordered(d, MOST_PARTS), 2 if look.width > 5 else 1
+    chosen, n = ordered(d, min(MOST_PARTS, look.rows)), 2 if look.width > 5 else 1
     color = look.palette.yes if d.verdict.passed else look.palette.no
     box = ("✓" if d.verdict.passed else "✗", sentence(verdict_words(d)), plain(d.verdict.sentence, 800))
-    shown = [_side(d, title, side, (chosen, share(look, n))) for title, side in sides(d)]
+    half = share(look, n)
+    shown = [[_told(title, side, half), _seen(d, side, chosen, half)] for title, side in sides(d)]
+    both = [beside(pair, look, 2) for pair in zip(*shown, strict=True)] if n == 2 else [*shown[0], *shown[1]]
     first, second = (plain(title, 30) for title in d.titles)
     key = legend([f"upper bar: {first}, lower bar: {second}", KEY], look)
     return [
         saying(" and ".join(plain(title, 60) for title in d.titles), [], look),
         boxed(box, color, look),
-        *([beside(shown, look, 2)] if n == 2 else shown),
+        *both,
         stacked([_table(d, chosen, look), key], 0.08) if chosen else paragraph("No part has any weight.", look),
         _rows(d, look),
         notes(notes_of(d, chosen), look),
     ]
 
 
-def _side(d: Difference, title: str, side: Explanation | Explanations, room: tuple[list[int], Look]) -> Block:
-    """What one side says, with its instance."""
-    chosen, look = room
+def _told(title: str, side: Explanation | Explanations, look: Look) -> Block:
+    """What one side says."""
     lines = [paragraph(sentence(words), look, SMALL, 6) for words in side_words(side)]
-    seen = isinstance(side, Explanation) and side.view is not None
-    view = [scene(side.view, marked(d, side, chosen), look)] if seen else []  # type: ignore[union-attr, arg-type]
-    return stacked([paragraph(plain(title, 80), look, TITLE), *lines, *view], 0.05)
+    return stacked([paragraph(plain(title, 80), look, TITLE), *lines], 0.05)
+
+
+def _seen(d: Difference, side: Explanation | Explanations, chosen: list[int], look: Look) -> Block:
+    """The instance of one side."""
+    if not isinstance(side, Explanation) or side.view is None:
+        return EMPTY
+    return scene(side.view, marked(d, side, chosen), look)
 
 
 def _line(d: Difference, j: int, show: Callable[[float], str]) -> Line:

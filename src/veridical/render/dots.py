@@ -16,7 +16,7 @@ from veridical.render.shots import rule
 from veridical.render.words import count, first, plain
 
 MOST, WIDEST = 40, 1.9  # panels in all, and inches of one
-LINE, HEAD, FOOT = 0.2, 0.24, 0.34  # inches: a line in a panel, its title, its ticks
+LINE, HEAD, FOOT = 0.2, 0.24, 0.28  # inches: a line in a panel, its title, its ticks
 BELOW = 0.24  # how far below a method its own weights, shuffled, are drawn
 HUGE = 1e100  # what is larger cannot be drawn
 
@@ -54,7 +54,7 @@ def _panels(columns: Sequence[Column], rows: Rows, look: Look) -> Block:
         return EMPTY
     names = [look.face.cut(plain(name), SMALL.size, look.width * 0.3) for name in rows.names]
     left = max(look.face.width(name, SMALL.size) for name in names) + 0.12
-    across = max(int((look.width - left) // 1.5), 1)
+    across = max(int((look.width - left) // 1.24), 1)
     wide = min((look.width - left) / min(across, len(columns)), WIDEST)
     tall = HEAD + LINE * len(names) + FOOT
 
@@ -110,7 +110,7 @@ def _draw(panel: Any, column: Column, rows: Rows, board: Board) -> None:
                 linewidth=1.4 * thin,
                 zorder=2 - null,
             )
-        fill = color if cell.best or null else colors.paper
+        fill = color if cell.best or null else "none"
         look = {"marker": "|" if name in rows.own else "o", "markersize": 5 * thin, "markerfacecolor": fill}
         panel.plot([cell.score.mean], [height], color=color, zorder=3 - null, **look)
 

@@ -43,7 +43,7 @@ KINDS: dict[type, Drawn] = {
     Page: lambda page, look: page_blocks(page, look),
 }
 DPI = 200  # of a PNG
-FONTS = ("DejaVu Sans", "sans-serif")  # what matplotlib brings, and what a browser has
+FONT = "sans-serif"  # what matplotlib brings, or whatever a browser has instead
 MOST_TOLD = 20_000  # characters of the description of an SVG
 
 
@@ -68,9 +68,10 @@ def plot(record: Any, ax: Axes | None = None) -> Axes:
 def write(record: Any, form: str, stream: BinaryIO) -> None:
     """The record as PNG, PDF or SVG: the same bytes each time, whatever the style."""
     draw, out = KINDS[type(record)], io.BytesIO()
-    face = face_of(FONTS[0], "" if form == "svg" else MISSING)
-    title = f"{type(record).__name__} by veridical"
-    known: dict[str, dict[str, Any]] = {"pdf": {"Title": title, "CreationDate": None}, "svg": {"Date": None}}
+    face = face_of(FONT, "" if form == "svg" else MISSING)
+    title = f"{type(record).__name__}: {plain(repr(record).splitlines()[0], 120)}"
+    pdf = {"Title": title, "Creator": "veridical", "CreationDate": None}
+    known: dict[str, dict[str, Any]] = {"pdf": pdf, "svg": {"Date": None}}
     with bare_figure(lambda look: draw(record, look), face) as figure, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         figure.savefig(out, format=form, dpi=DPI, metadata=known.get(form, {}), transparent=form == "svg")
@@ -94,12 +95,11 @@ def _told(svg: str, title: str, record: Any) -> str:
 
 def _dark() -> str:
     """Rules that give every color its counterpart on a dark ground."""
-    pairs = {
-        getattr(LIGHT, f.name): getattr(DARK, f.name) for f in fields(LIGHT) if f.name not in {"paper", "gray"}
-    }
+    both = [(getattr(LIGHT, f.name), getattr(DARK, f.name)) for f in fields(LIGHT)]
+    changed = [(light, dark) for light, dark in both if light != dark]
     rules = [
-        f'[style*="{kind}: {light}"] {{ {kind}: {dark} !important }}'
-        for light, dark in pairs.items()
+        f'[style*="{kind}: {light}"], [{kind}="{light}"] {{ {kind}: {dark} !important }}'
+        for light, dark in changed
         for kind in ("fill", "stroke")
     ]
     return " ".join(rules)

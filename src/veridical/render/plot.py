@@ -46,6 +46,7 @@ def explanation(e: Explanation, look: Look, most: int = MOST_PARTS) -> list[Bloc
         f"the {teller(e)} says {minus(number(e.local_prediction))}",
         plain(asked_words(e), 120),
     ]
+    most = min(most, look.rows)
     chosen, marks = ranked(e, most), marks_of(e, most)
     seen = [] if e.view is None else [scene(e.view, marks, look), heat_map(e, look)]
     return [

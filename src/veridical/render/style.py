@@ -323,10 +323,9 @@ margin:0 0 1.4em}
 .vd .vd-two svg:first-child rect{fill-opacity:.3;stroke-width:1.5}
 .vd .vd-two svg:first-child .vd-up{stroke:var(--vd-up)}.vd .vd-two svg:first-child .vd-down{stroke:var(--vd-down)}
 .vd .vd-apart{padding:0 0 0 1em}
-.vd .vd-difference td span,.vd .vd-difference td small{display:block}
-.vd .vd-difference td.vd-w span:first-child{font-weight:450}
+.vd .vd-difference td.vd-w div:first-child{font-weight:450}
 .vd .vd-difference td.vd-i{opacity:1}
-.vd .vd-larger td.vd-i span{font-weight:650}
+.vd .vd-larger td.vd-i div{font-weight:650}
 .vd .vd-difference td small{opacity:.8}
 @media(max-width:620px){.vd .vd-difference .vd-b{grid-column:1/3;grid-row:auto}
 .vd .vd-difference .vd-apart{padding:.3em 0 0}.vd .vd-difference .vd-two{grid-row:2}

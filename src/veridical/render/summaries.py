@@ -73,7 +73,7 @@ def pick(p: Pick, look: Look) -> list[Block]:
 
 
 def _pick(name: str, p: Pick, look: Look) -> list[Block]:
-    said, m = pick_sentence(p), matrix_of(p, MOST_ROWS, MOST_COLUMNS)
+    said, m = pick_sentence(p), matrix_of(p, MOST_ROWS, min(MOST_COLUMNS, look.rows))
     head = paragraph(f"{sentence(f'{name}: {said}' if name else said)}.", look, Ink(11.0, bold=True))
     if not len(p.chosen) or not len(m.columns):
         return [head, notes(first(p.notes), look)]
