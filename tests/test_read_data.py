@@ -18,7 +18,9 @@ from PIL import Image
 
 import veridical as vd
 from veridical.read.data import data_of
+from veridical.read.files import FAMILIES
 from veridical.read.fit import fitted
+from veridical.read.models import READERS
 from veridical.read.parts import PARTS, SETTINGS, kind_of_parts, representer_of
 from veridical.read.records import ARRAY, PICTURE, SERIES, SOUND, TABLE, TABLES, TEXT, Data, Loaded, Reading
 
@@ -595,3 +597,10 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path, suffix: str, content:
         except vd.VeridicalError:
             refused += 1
     assert refused or suffix == ".txt"
+
+
+def test_the_guide_names_all_that_can_be_read() -> None:
+    guide = (Path(__file__).parents[1] / "docs" / "guides" / "own.md").read_text(encoding="utf-8")
+    suffixes = {suffix for suffixes in FAMILIES.values() for suffix in suffixes} | set(READERS)
+    parts = {name for names in PARTS.values() for name in names}
+    assert [name for name in sorted(suffixes | parts) if f"`{name}`" not in guide] == []

@@ -60,7 +60,12 @@ class Given:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking(Shown, About):
+class Asked(Shown, About):
+    """What all commands about a model and its data are told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking(Asked):
     """Explanations that are asked for."""
 
     method: options.Method = None
@@ -84,7 +89,7 @@ class Pick(Asking):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group(Shown, About, Given):
+class Group(Asked, Given):
     """Explain the whole model by a few groups of instances, each with one explanation."""
 
     k: options.Groups = "4"
@@ -93,7 +98,7 @@ class Group(Shown, About, Given):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluate(Shown, About, Given):
+class Evaluate(Asked, Given):
     """Measure how good explanations are, beside some that know nothing."""
 
     methods: options.Methods = None
@@ -101,7 +106,7 @@ class Evaluate(Shown, About, Given):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Suspect(Shown, About):
+class Suspect(Asked):
     """What checks can be told beside a model and its data."""
 
     region: options.Region = None
@@ -133,7 +138,7 @@ class Audit(Suspect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Veracity(Shown, About, Given):
+class Veracity(Asked, Given):
     """Change instances until the model errs, and ask whether explanations name what was changed."""
 
     methods: options.Methods = None

@@ -8,7 +8,7 @@ import typer
 from veridical_command import names
 
 DATA, QUESTION, OUTPUT = "Data", "Question", "Output"  # panels of the help
-MODEL_FORMS = "a file (.onnx, .skops, .pt2; with --trust also .joblib, .pkl, .pt), module:name or file.py:name"
+MODEL_FORMS = "a file (.onnx, .skops; with --trust also .joblib, .pkl, .pt2, .pt), module:name or file.py:name"
 DATA_FORMS = "CSV, Parquet, JSONL, text, picture or sound files, arrays (.npy), or folders of them"
 
 

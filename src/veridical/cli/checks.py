@@ -120,6 +120,7 @@ def subject_at(place: str) -> Subject:
     if not isinstance(found, Subject):
         raise InputError(
             f"{place} is {type(found).__name__}, and a vd.Subject was wanted, or a function that gives one: "
-            "subject = vd.Subject(model.predict_proba, vd.Rows(X_train), X_test)"
+            "subject = vd.Subject(model.predict_proba, vd.Rows(X_train), X_test); a model wants its data, too: "
+            f"veridical audit {place} data.csv"
         )
     return found

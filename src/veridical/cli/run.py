@@ -12,9 +12,10 @@ from typing import Any
 from veridical.cli.checks import audit, debug, evaluate, veracity
 from veridical.cli.compare import compare
 from veridical.cli.explain import explain
+from veridical.cli.say import say, trace
 from veridical.cli.show import demo, show, version
 from veridical.cli.summaries import group, pick
-from veridical.errors import VeridicalError, tame
+from veridical.errors import VeridicalError
 from veridical_command import BROKEN, asked
 
 STOPPED = 130  # by Ctrl-C, as shells have it
@@ -44,21 +45,16 @@ def run(given: Any) -> int:
         return _failed("stopped", STOPPED)
     except (VeridicalError, OSError) as cause:
         if cause.__cause__ is not None and _is_of_caller(cause.__cause__):
-            _trace(cause.__cause__)
+            trace(cause.__cause__)
         return _failed(cause)
     except Exception as cause:
-        _trace(cause)
+        trace(cause)
         return _failed(f"{type(cause).__name__}: {cause}")
     return code
 
 
-def _trace(cause: BaseException) -> None:
-    """Where it was raised; what it says may be foreign."""
-    sys.stderr.write(tame("".join(traceback.format_exception(cause)), 100_000))
-
-
 def _failed(cause: Any, code: int = BROKEN) -> int:
-    print(tame(f"veridical: {cause}"), file=sys.stderr)
+    say(f"veridical: {cause}")
     return code
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from veridical.errors import require, tame
+from veridical.cli.say import say
+from veridical.errors import require
 from veridical.records import VERSION
 from veridical.serialize import load, save, write_json, writer_of
 from veridical_command import asked
@@ -29,7 +30,7 @@ def put(record: Any, given: asked.Shown) -> None:
         sys.stdout.write(_painted(record))
     if not given.quiet:
         for path in given.out or ():
-            print(tame(f"written: {path}"), file=sys.stderr)
+            say(f"written: {path}")
 
 
 def _painted(record: Any) -> str:
@@ -56,7 +57,7 @@ def demo(given: asked.Demo) -> int:
         from veridical.cli.samples import write_samples
 
         for path in write_samples(given.files):
-            print(tame(f"written: {path}"), file=sys.stderr)
+            say(f"written: {path}")
         return 0
     from veridical import demo
 
