@@ -9,7 +9,7 @@ import numpy as np
 
 from veridical.records import Explanation, Floats, View
 from veridical.render.canvas import Stage, drawn, figure, layer
-from veridical.render.markup import Markup, data_uri, escape, join, minus, tag
+from veridical.render.markup import Markup, data_uri, escape, join, minus, spaced, tag
 from veridical.render.media import SMALL, picture
 from veridical.render.pixels import Bytes, means, png
 from veridical.render.words import number
@@ -81,7 +81,7 @@ def tinted(values: Floats, limit: float) -> Bytes:
 def heat_map(e: Explanation, found: Floats, most: int) -> Markup:
     """The map as ``planes`` gives it, alone and over the picture in gray, in about so many bytes."""
     chosen = range(min(len(found), MOST_FRAMES))
-    shown = [_fitted(found[f]) for f in chosen]
+    shown = [_fine(found[f]) for f in chosen]
     limit = reach(np.concatenate([frame.ravel() for frame in shown]))
     width = WIDTH if len(found) == 1 and most >= SMALL // 2 else STRIP
     room = (width, most // len(chosen))
@@ -91,7 +91,7 @@ def heat_map(e: Explanation, found: Floats, most: int) -> Markup:
     words = (("vd-up", "raises the output"), ("vd-down", "lowers it"))
     keys = [tag("span", {}, tag("i", {"class": sign}), escape(say)) for sign, say in words]
     least = f"deepest color: from {minus(number(limit))} on, the 99th percentile of sizes"
-    key = tag("p", {"class": "vd-key"}, *keys, tag("span", {}, escape(least)))
+    key = tag("p", {"class": "vd-key"}, *spaced(*keys, tag("span", {}, escape(least))))
     return tag("div", {"class": "vd-view"}, tag("div", {"class": "vd-pair"}, figures), key)
 
 
@@ -108,7 +108,7 @@ def _frame(shares: Floats, gray: Floats | None, room: tuple[int, int]) -> Markup
     alone = drawn(Stage(size, [layer(size, "the map of weights", ground, stored, wash=sharp)], width=wide))
     figures = [figure(escape("the map, place by place"), alone)]
     if gray is not None:
-        below = picture(np.repeat(_fitted(gray)[..., None].round().astype(np.uint8), 3, axis=-1), most // 3)
+        below = picture(np.repeat(_fine(gray)[..., None].round().astype(np.uint8), 3, axis=-1), most // 3)
         shown = (tag("image", {**box, "href": below}), tag("use", {"href": f"#{name}"}))
         over = drawn(Stage(size, [layer(size, "the map over the picture", *shown, wash=sharp)], width=wide))
         figures.append(figure(escape("the map on the picture"), over))
@@ -129,7 +129,7 @@ def _colored(shares: Floats, most: int) -> str:
     return data_uri("image/png", content)
 
 
-def _fitted(values: Floats) -> Floats:
+def _fine(values: Floats) -> Floats:
     """A plane no finer than the finest map."""
     scale = min(FINE[0] / max(values.shape), 1.0)
     return means(values, *(max(round(n * scale), 1) for n in values.shape))
@@ -144,11 +144,11 @@ def overlaid(values: Floats, gray: Floats | None, limits: tuple[float, int]) -> 
     colors = tinted(small, limit)
     if gray is None:
         return colors, None
-    base, depth = _stretched(gray, size)[..., None], np.clip(np.abs(small) / limit, 0, 1)[..., None]
+    base, depth = _fitted(gray, size)[..., None], np.clip(np.abs(small) / limit, 0, 1)[..., None]
     return colors, (base * (1 - depth) + colors * depth).round().astype(np.uint8)
 
 
-def _stretched(gray: Floats, size: tuple[int, int]) -> Floats:
+def _fitted(gray: Floats, size: tuple[int, int]) -> Floats:
     """A gray picture of this size, whichever size it has."""
     if gray.shape[0] >= size[0] and gray.shape[1] >= size[1]:
         return means(gray, *size)
