@@ -12,6 +12,7 @@ html[theme=dark] .vd,[data-md-color-scheme=slate] .vd{--vd-up:#58a6e6;--vd-down:
 .vd .vd-bare{display:none}
 .vd *{box-sizing:border-box}
 .vd p,.vd h3,.vd dl,.vd dd,.vd dt,.vd ol,.vd ul{margin:0;padding:0}
+.vd dd,.vd dt{float:none;width:auto}
 .vd .vd-say{display:flex;flex-wrap:wrap;align-items:baseline;gap:.15em 1.6em;margin:0 0 .9em}
 .vd h3{font-size:1.2em;font-weight:650;line-height:1.3;letter-spacing:-.01em}
 .vd .vd-say span{opacity:.75}
