@@ -27,7 +27,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "debug": ("veridical debug model.py:linear data.csv --label grape --check spurious --fail",),
     "audit": (
         "veridical audit audits:subject --checks spurious,sampling --out audit.html --out audit.xml",
-        "veridical audit model.py:linear data.csv --label grape --background train.csv --checks labels,mismatch",
+        "veridical audit model.py:linear data.csv --label grape --background train.csv --checks labels",
     ),
     "veracity": ("veridical veracity model.py:forest data.csv --label grape --methods lime --rows :10",),
     "compare": (
