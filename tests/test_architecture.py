@@ -71,7 +71,8 @@ DOORS = {
 }
 OPTIONAL = (
     "matplotlib", "pyarrow", "torch", "rich", "typer", "IPython", "lime", "skimage", "PIL", "librosa", "soundfile",
-    "captum", "starlette", "fastapi", "uvicorn", "dask", "ray", "pyspark", "tqdm", "shap", "pytest", "hypothesis",
+    "captum", "onnx", "onnxruntime", "skops", "starlette", "fastapi", "uvicorn", "dask", "ray", "pyspark",
+    "tqdm", "shap", "pytest", "hypothesis",
 )  # fmt: skip
 CORE = (
     "numpy, scipy.sparse, scipy.stats, pandas, sklearn.linear_model, sklearn.tree, joblib"  # load what they will

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import os
 import subprocess
@@ -33,6 +34,21 @@ from veridical_command.examples import EXAMPLES
 SOURCE = str(Path(vd.__file__).parents[1])
 COMMAND = [sys.executable, "-W", "error", "-m", "veridical"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCE, "COLUMNS": "100"}
+TWO = """
+import numpy as np
+
+def ash(X):
+    return X["ash"].to_numpy()
+
+def hue(X):
+    return X["hue"].to_numpy()
+
+def sure(X):
+    return np.stack([0.7 + ash(X) / 1000, 0.3 - ash(X) / 1000], axis=1)
+
+def unsure(X):
+    return np.stack([0.2 + hue(X) / 1000, 0.8 - hue(X) / 1000], axis=1)
+"""
 LINEAR = ["model.py:linear", "data.csv", "--label", "grape", "--samples", "128"]
 
 
@@ -42,11 +58,21 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("samples")
     path, loaded = list(sys.path), set(sys.modules)
     write_samples(str(folder))
+    (folder / "two.py").write_text(TWO)
+    (folder / "single.csv").write_text("\n".join((folder / "data.csv").read_text().splitlines()[:2]))
     yield folder
     sys.path[:] = path
-    for name in ("model", "audits"):
+    for name in ("model", "audits", "two"):
         if name not in loaded:
             sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def saved(samples: Path) -> None:
+    """Explanations in files."""
+    for rows, name in (("--rows=:3", "few.json"), ("--row=1", "one.json")):
+        linear = [f"{samples}/{word}" for word in LINEAR[:2]]
+        assert cli.main(["explain", *linear, *LINEAR[2:], rows, "--quiet", "--out", str(samples / name)]) == 0
 
 
 @pytest.fixture
@@ -120,6 +146,45 @@ def test_json_is_all_there_is_on_stdout(here: Path, capfdbinary: Any) -> None:
     assert b"note: parts are compared with the other rows" in said.err
 
 
+@pytest.mark.usefixtures("saved")
+def test_one_of_many_saved_explanations_is_shown(here: Path, capsys: Any) -> None:
+    many = vd.load("few.json")
+    assert cli.main(["show", "few.json", "--row", "2", "--out", "last.json"]) == 0
+    assert capsys.readouterr().out.startswith(f"target {many[2].target}")
+    assert vd.load("last.json").top(13) == many[2].top(13)
+
+
+def test_two_models_read_a_pipe_once(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    piped = io.TextIOWrapper(io.BytesIO(Path("data.csv").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", piped)
+    assert cli.main(["compare", "two.py:ash", "two.py:hue", "-", "--label", "grape", "--row", "3", "--quiet"]) == 0
+
+
+def test_names_in_files_cannot_steer_a_terminal(here: Path, capsys: Any) -> None:
+    """Escapes in columns, classes and messages come out as something to see."""
+    Path("odd.py").write_text(
+        "def predict(X):\n    return X.iloc[:, 0] / 10\ndef broken(X):\n    raise ValueError('\\x1b[2Jgone')\n"
+    )
+    Path("odd.csv").write_text("a,\x1b[31mred,b\x07\n1,2,3\n2,3,1\n3,1,2\n4,4,4\n", encoding="utf-8")
+    for typed in (
+        "odd.py:predict odd.csv --row 1",
+        "odd.py:broken odd.csv --row 1",
+        "odd.py:predict odd.csv --label re",
+    ):
+        cli.main(["explain", *typed.split(), "--classes", "\x1b[1mone"])
+        said = capsys.readouterr()
+        assert not set(said.out + said.err) & {"\x1b", "\x07"}, typed
+
+
+def test_the_only_instance_is_explained_by_itself(here: Path) -> None:
+    for typed in (
+        "model.py:linear single.csv --background train.csv",
+        "model.py:ripe apples/apple-1.png --parts grid",
+    ):
+        assert cli.main(["explain", *typed.split(), "--quiet", "--out", "only.json"]) == 0
+        assert isinstance(vd.load("only.json"), vd.Explanation)
+
+
 def test_a_quiet_command_says_nothing(here: Path, capfd: Any) -> None:
     assert cli.main(["explain", *LINEAR, "--row", "3", "--quiet", "--out", "quiet.json"]) == 0
     assert capfd.readouterr() == ("", "")
@@ -171,6 +236,9 @@ def test_rows(here: Path, rows: str, wanted: list[int]) -> None:
         ("explain model.py:linear data.csv --rows 70:80", "is no row at all"),
         ("explain model.py:linear data.csv --row 3 --target Borolo", "did you mean 'Barolo'"),
         ("explain model.py:linear data.csv --row 3 --target 7", "outputs 0 to 2"),
+        ("explain two.py:ash data.csv --row 3 --target Barolo", "name all by --classes"),
+        ("explain model.py:linear single.csv", "give others by --background"),
+        ("audit model.py:linear", "veridical audit model.py:linear data.csv"),
         ("explain model.py:linear data.csv --row 3 --method lmie", "did you mean lime?"),
         (
             "explain model.py:linear data.csv --row 3 --method expected_gradients --samples 9",
@@ -196,8 +264,11 @@ def test_rows(here: Path, rows: str, wanted: list[int]) -> None:
         ("compare nowhere.json model.py", "nowhere.json"),
         ("compare a.json b.json --names before", "--names wants two names"),
         ("show data.csv", "the name must end in .json, .parquet"),
+        ("show few.json --row 3", "there is no row 3: few.json has 3, numbered from 0"),
+        ("show one.json --row 0", "one.json holds one Explanation"),
     ],
 )
+@pytest.mark.usefixtures("saved")
 def test_what_cannot_be_done_is_said(here: Path, capsys: Any, typed: str, words: str) -> None:
     assert cli.main(typed.split()) == 2
     said = capsys.readouterr()
@@ -228,7 +299,8 @@ def test_where_the_callers_own_code_raised_is_shown(here: Path, capsys: Any) -> 
         ("audit model.py:linear data.csv --checks wrong,shift", 1),
         ("audit model.py:linear data.csv --checks shift", 2),
         ("compare model.py:linear model.py:linear data.csv --row 3 --fail", 0),
-        ("compare model.py:linear model.py:forest data.csv --row 3 --fail", 1),
+        ("compare two.py:ash two.py:hue data.csv --label grape --row 3", 0),
+        ("compare two.py:ash two.py:hue data.csv --label grape --row 3 --fail", 1),
         ("compare model.py:linear model.py:forest data.csv --rows 0:8", 0),
     ],
 )
@@ -240,12 +312,9 @@ def test_exit_codes(here: Path, monkeypatch: pytest.MonkeyPatch, typed: str, cod
 
 
 def test_the_second_model_is_asked_about_what_the_first_one_said(here: Path) -> None:
-    Path("two.py").write_text(
-        "import numpy as np\n"
-        "def one(X): return np.tile([0.7, 0.3], (len(X), 1)) + 0.001 * X[['ash']].to_numpy()\n"
-        "def two(X): return np.tile([0.2, 0.8], (len(X), 1)) + 0.001 * X[['hue']].to_numpy()\n"
+    typed = (
+        "compare two.py:sure two.py:unsure data.csv --label grape --row 3 --classes a,b --quiet --out both.json"
     )
-    typed = "compare two.py:one two.py:two data.csv --label grape --row 3 --classes a,b --quiet --out both.json"
     assert cli.main(typed.split()) == 0
     found = vd.load("both.json")
     assert {found.first.target, found.second.target} == {"a"}

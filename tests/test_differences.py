@@ -12,6 +12,7 @@ import pytest
 import explanations as made
 import veridical as vd
 import view_cases as cases
+from veridical.evaluate import differences
 from veridical.records import Explanation, Explanations, Part, View
 
 WORDS = [f"w{i}" for i in range(14)]
@@ -50,6 +51,39 @@ def test_equal_models_are_told_apart_no_more_often_than_said() -> None:
     assert alarms / PAIRS < 0.05 + 2 * np.sqrt(0.05 * 0.95 / PAIRS)
     assert np.mean(holds) > 0.95 - 0.02
     assert np.mean(np.array(holds) < 1) > 0.2  # the saboteur: intervals alone would alarm far more often
+
+
+def wide_alarms() -> int:
+    """In how many of 60 comparisons of equal models of 30 columns that interact, anything is called larger."""
+    rng = np.random.default_rng(2)
+    X, alarms = rng.normal(size=(200, 30)), 0
+    rows = vd.Rows(X)
+    for i in range(60):
+        slopes, at = rng.normal(size=30) * (rng.random(30) < 0.4), rng.integers(0, 30, (2, 4))
+
+        def predict(Z: np.ndarray, slopes: np.ndarray = slopes, at: np.ndarray = at) -> np.ndarray:
+            return 1 / (1 + np.exp(-Z @ slopes - 1.5 * (Z[:, at[0]] * Z[:, at[1]]).sum(axis=1)))
+
+        asked = {"method": vd.Lime(n_samples=512)}
+        alarms += bool(
+            vd.compare(*(vd.explain(predict, rows, X[i], rng=2 * i + k, **asked) for k in (0, 1))).larger.any()
+        )
+    return alarms
+
+
+def test_equal_models_of_wide_tables_are_not_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A net takes an interaction for a part now and then, far beyond its interval."""
+    assert wide_alarms() <= 4
+    monkeypatch.setattr(
+        differences, "NET", ((10**9, 1000.0),)
+    )  # the saboteur: noise with the tails of a normal law
+    assert wide_alarms() > 4
+
+
+def test_wide_tables_are_said_to_need_more() -> None:
+    for d, n_notes in ((12, 0), (13, 1)):
+        e = cases.explained(None, d)
+        assert sum("several seeds" in note for note in vd.compare(e, e).notes) == n_notes
 
 
 def test_a_real_difference_is_found_and_named() -> None:

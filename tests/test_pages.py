@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import audit_cases
@@ -16,7 +17,7 @@ import report_cases
 import veridical as vd
 from pages import Reader
 from veridical.errors import InputError
-from veridical.render import html
+from veridical.render import html, style
 
 
 def several() -> vd.Page:
@@ -88,3 +89,87 @@ def test_a_page_is_saved_and_shown(tmp_path: Path) -> None:
         assert words in shown
         assert words.lower() in told.lower()
     assert max(map(len, told.splitlines())) <= 80
+
+
+def unstyled(text: str) -> str:
+    """What is left where a preview takes away styles, drawings and attributes, as one line."""
+    kept = re.sub(r"<(style|svg)\b.*?</\1>", "", text, flags=re.DOTALL)
+    lines = re.sub(r"</?(div|p|h\d|tr|td|th|li|dt|dd|table|ul|section)\b[^>]*>", " ", kept)
+    return " ".join(markup.unescape(re.sub(r"<[^>]+>", "", lines)).split())
+
+
+def test_a_preview_without_styles_and_drawings_still_reads() -> None:
+    text = unstyled(made.mushroom()._repr_html_())
+    assert text.startswith("Target poisonous the model says 0.93; the surrogate says 0.908; asked: ")
+    assert re.search(r"odor = foul █{9,} \+0.261 \+0.240 to \+0.282 gill-size = narrow █{4} \+0.104 ", text)
+    assert "✓ Believe it Believe" in text or "✗ Read with care" in text
+    assert "Row 0 target" in unstyled(made.many(3)._repr_html_())
+    styled = Reader(html.fragment(made.mushroom()))
+    assert all(known["aria-hidden"] == "true" for known in styled.all("i", "vd-bare") if "aria-hidden" in known)
+
+
+def linear(color: str) -> Any:
+    value = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(a: str, b: str) -> float:
+    """Of two colors, as WCAG 2.2 has it."""
+    low, high = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (a, b))
+    return (high + 0.05) / (low + 0.05)
+
+
+def mixed(color: str, share: float, ground: str) -> str:
+    parts = [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in (color, ground)]
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in zip(*parts, strict=True))
+
+
+def colors(text: str) -> dict[str, str]:
+    """Where a name is said twice, the first: the second is of a theme."""
+    found = re.findall(r"--(vd-[\w-]+|paper|ink):(#[0-9a-f]{3,6})\b", text)
+    return {name: c if len(c) == 7 else "#" + "".join(2 * x for x in c[1:]) for name, c in reversed(found)}
+
+
+def themes() -> dict[str, dict[str, str]]:
+    """The colors of both themes, as the style sheets have them."""
+    base = {k: c for sheet in (style.STYLE, style.VIEW_STYLE, style.CURVE_STYLE) for k, c in colors(sheet).items()}
+    light, _, dark = style.PAGE_STYLE.partition("@media print")[0].partition("prefers-color-scheme:dark")
+    return {"light": base | colors(light), "dark": base | colors(dark)}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_colors_can_be_told_from_the_paper_and_words_be_read(theme: str) -> None:
+    found = themes()[theme]
+    paper, ink = found["paper"], found["ink"]
+    assert contrast(ink, paper) > 12
+    assert contrast(mixed(ink, 0.65, paper), paper) >= 4.5  # the faintest words
+    for name in ("up", "down", "yes", "no", *"01234567"):
+        assert contrast(found[f"vd-{name}"], paper) >= 3, name  # bars, lines and marks
+    for name in ("yes", "no", "up-deep", "down-deep", *"01234567"):
+        assert contrast("#ffffff", found[f"vd-{name}"]) >= 4.5, name  # letters on them
+    for name in ("up", "down"):  # words on the deepest tint
+        assert contrast(ink, mixed(found[f"vd-{name}"], 0.52, paper)) >= 4.5, name
+
+
+# Machado, Oliveira and Fernandes 2009, table 1, severity 1.0
+BLIND = {
+    "protanopia": "0.152286 1.052583 -0.204868 0.114503 0.786281 0.099216 -0.003882 -0.048116 1.051998",
+    "deuteranopia": "0.367322 0.860646 -0.227968 0.280085 0.672501 0.047413 -0.011820 0.042940 0.968881",
+    "tritanopia": "1.255528 -0.076749 -0.178779 -0.078411 0.930809 0.147602 0.004733 0.691367 0.303900",
+}
+
+
+def lab(light: Any) -> Any:
+    """CIE L*a*b* of linear sRGB."""
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    x, y, z = np.cbrt(np.array(to_xyz) @ light / [0.9505, 1, 1.089])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("eye", BLIND)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_two_signs_differ_to_every_eye(theme: str, eye: str) -> None:
+    found = themes()[theme]
+    matrix = np.array(BLIND[eye].split(), dtype=float).reshape(3, 3)
+    seen = [lab(np.clip(matrix @ linear(found[f"vd-{sign}"]), 0, 1)) for sign in ("up", "down")]
+    assert np.linalg.norm(seen[0] - seen[1]) > 60  # 2 can just be told apart

@@ -18,7 +18,9 @@ from PIL import Image
 
 import veridical as vd
 from veridical.read.data import data_of
+from veridical.read.files import FAMILIES
 from veridical.read.fit import fitted
+from veridical.read.models import READERS
 from veridical.read.parts import PARTS, SETTINGS, kind_of_parts, representer_of
 from veridical.read.records import ARRAY, PICTURE, SERIES, SOUND, TABLE, TABLES, TEXT, Data, Loaded, Reading
 
@@ -398,7 +400,9 @@ def test_columns_are_put_in_the_order_of_the_model(tmp_path: Path) -> None:
 
 
 def test_columns_that_name_rows_are_pointed_at(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"who": [f"C{i}" for i in range(30)], "n": range(30), "plan": ["a", "b"] * 15})
+    frame = pd.DataFrame(
+        {"who": [f"C{i}" for i in range(30)], "n": range(30), "plan": ["so so", "very well"] * 15}
+    )
     data = read(tmp_path / "a.csv", frame.to_csv(index=False))
     assert fitted(data, ANY).notes == ("different in every row: who (--id takes it for the names of rows)",)
 
@@ -593,3 +597,10 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path, suffix: str, content:
         except vd.VeridicalError:
             refused += 1
     assert refused or suffix == ".txt"
+
+
+def test_the_guide_names_all_that_can_be_read() -> None:
+    guide = (Path(__file__).parents[1] / "docs" / "guides" / "own.md").read_text(encoding="utf-8")
+    suffixes = {suffix for suffixes in FAMILIES.values() for suffix in suffixes} | set(READERS)
+    parts = {name for names in PARTS.values() for name in names}
+    assert [name for name in sorted(suffixes | parts) if f"`{name}`" not in guide] == []

@@ -30,6 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import veridical as vd
+from veridical.cli import main
 from veridical.read.data import data_of
 from veridical.read.fit import fitted
 from veridical.read.models import model_of
@@ -305,7 +306,7 @@ def test_unknown_types_in_a_skops_file_are_named(tmp_path: Path) -> None:
         ("m.onnx", b"nothing", "cannot be read as an ONNX model"),
         ("m.onnx", b"", "is empty"),
         ("m.skops", b"nothing", "is damaged"),
-        ("m.joblib", b"nothing", "cannot be unpickled"),
+        ("m.joblib", b"nothing", "cannot be unpickled.*with the packages that the model was made by"),
         ("m.pkl", pickle.dumps({"model": 1}), "is dict.*a fitted model"),
         ("m.pkl", b"cnowhere_to_be_found\nthing\n.", "No module named 'nowhere_to_be_found': install nowhere"),
         ("m.pt", b"nothing", "cannot be read by torch"),
@@ -485,6 +486,20 @@ def test_places_that_are_not_there(mine: str, tmp_path: Path) -> None:
     (tmp_path / "faulty_module_of_mine.py").write_text("1 / 0\n")
     with pytest.raises(vd.InputError, match="importing 'faulty_module_of_mine' raised ZeroDivisionError"):
         model_of("faulty_module_of_mine:predict")
+
+
+def test_foreign_names_steer_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    joblib.dump(LinearRegression().fit(FRAME, X[:, 0]), tmp_path / "m.joblib")
+    FRAME.assign(**{"\x1b[31mred\u202e": 1}).to_csv(tmp_path / "x.csv", index=False)
+    (tmp_path / "faulty_with_codes.py").write_text("def predict(X):\n    raise ValueError('\x1b[31mred')\n")
+    at = str(tmp_path / "x.csv")
+    assert main(["explain", str(tmp_path / "m.joblib"), at, "--row", "0", "--trust"]) == 0
+    assert main(["explain", str(tmp_path / "faulty_with_codes.py:predict"), at, "--row", "0"]) == 2
+    said = "".join(capsys.readouterr())
+    assert "left out, for the model does not take them: \ufffd[31mred\ufffd" in said
+    assert "Traceback" in said
+    assert "\x1b" not in said
+    assert "\u202e" not in said
 
 
 def test_reading_a_table_loads_no_optional_package(tmp_path: Path) -> None:

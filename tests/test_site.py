@@ -9,10 +9,17 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import veridical as vd
+from browser import Chromium
+from veridical.attribute import METHODS
+from veridical.debug import CHECKS
+from veridical.debug.adversary import CAUSES
+from veridical.represent import REPRESENTERS
+from veridical.summarize import GROUPINGS
 
 ROOT = Path(__file__).parents[1]
 TOOLS = str(ROOT / "docs" / "tools")
@@ -127,7 +134,46 @@ def test_the_search_knows_every_page(site: Path) -> None:
         assert place in index, f"{page.name} cannot be found by searching"
 
 
+GUIDES = {  # registries, and the pages that tell of all that is in them
+    "methods": (METHODS, ("methods.md", "start/networks.md")),
+    "causes": (CAUSES, ("guides/causes.md",)),
+    "checks": (CHECKS, ("guides/audit.md",)),
+    "groupings": (GROUPINGS, ("guides/groups.md",)),
+    "representers": (
+        REPRESENTERS,
+        (
+            "start/tables.md",
+            "start/texts.md",
+            "start/pictures.md",
+            "start/sounds.md",
+            "start/series.md",
+            "start/records.md",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("family", GUIDES)
+def test_the_guides_tell_of_everything_registered(family: str) -> None:
+    registered, told = GUIDES[family]
+    text = "".join((DOCS / page).read_text(encoding="utf-8") for page in told)
+    names = [f"`{key}`" if family == "checks" else f"vd.{each.__name__}" for key, each in registered.items()]
+    assert not [name for name in names if name not in text]
+
+
 def test_the_reference_has_every_public_name() -> None:
     text = "".join(reference().values())
     named = re.findall(r"^::: veridical\.[.\w]+\.(\w+)$", text, re.MULTILINE)
     assert sorted(named) == sorted(set(vd.__all__) - {"__version__"}), "each once, and none that is missing"
+
+
+def test_the_site_is_read_and_searched_as_files(site: Path, chromium: Chromium) -> None:
+    def search(page: Any) -> list[str]:
+        page.locator("input.md-search__input").fill("superpixels")
+        page.wait_for_selector(".md-search-result__link")
+        return [str(link.get_attribute("href")) for link in page.locator(".md-search-result__link").all()]
+
+    links, seen = chromium.visit(site / "index.html", search)
+    assert any("reference/represent.html" in link for link in links), links
+    assert not seen.errors
+    assert not [address for address in seen.requests if not address.startswith("file:")]

@@ -38,5 +38,5 @@ class Comments(griffe.Extension):
     def on_class_members(self, *, cls: griffe.Class, **more: Any) -> None:
         lines = fields(cls)
         if lines and cls.docstring is not None:
-            table = "\n".join(["| field | |", "| --- | --- |", *lines])
+            table = "\n".join(["| field | what it is |", "| --- | --- |", *lines])
             cls.docstring.value = f"{cls.docstring.value}\n\n{table}\n"

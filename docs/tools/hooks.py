@@ -10,8 +10,9 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 import formats
+import metrics
 import peers
-from gallery import gallery
+from examples import gallery
 from reference import reference
 
 ROOT = Path(__file__).parents[2]
@@ -61,8 +62,13 @@ def made() -> dict[str, str]:
 
 
 def on_page_markdown(markdown: str, **more: Any) -> str:
-    """Tables that are folded away are Markdown, too; those beside peers and those of files are made here."""
-    return FOLDED.sub(r'<details markdown="1">\n\1', peers.filled(formats.filled(markdown)))
+    """Tables that are folded away are Markdown, too; those of peers, files and metrics are made here."""
+    return FOLDED.sub(r'<details markdown="1">\n\1', peers.filled(formats.filled(metrics.filled(markdown))))
+
+
+def on_post_page(output: str, **more: Any) -> str:
+    """Readers of screens are told what the dialog of the theme is for."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"', 1)
 
 
 def on_config(config: Any) -> Any:

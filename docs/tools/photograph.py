@@ -5,22 +5,31 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
-from PIL import Image
-from playwright.sync_api import sync_playwright
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
 
-from gallery import PICTURES, scripts
+from PIL import Image  # noqa: E402
 
-WIDE, HIGH = 860, 640
+from browser import Look, started  # noqa: E402
+from examples import PICTURES, scripts  # noqa: E402 - after the path
+
 MOST = 40_000  # bytes of a picture
+
+
+def first(page: Any) -> bytes:
+    """What is seen from the first heading below the title on."""
+    page.evaluate("(document.querySelector('h2') || document.body).scrollIntoView()")
+    taken: bytes = page.screenshot()
+    return taken
 
 
 def small(picture: bytes) -> bytes:
     """A screenshot as WebP, of the best quality that is not too large."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
     for quality in range(90, 10, -10):
-        out = io.BytesIO()
-        image.save(out, "WEBP", quality=quality, method=6)
+        image.save(out := io.BytesIO(), "WEBP", quality=quality, method=6)
         if out.tell() <= MOST:
             break
     return out.getvalue()
@@ -28,16 +37,12 @@ def small(picture: bytes) -> bytes:
 
 def main(folder: Path) -> None:
     PICTURES.mkdir(exist_ok=True)
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        for script in scripts():
-            for theme in ("light", "dark"):
-                page = browser.new_page(viewport={"width": WIDE, "height": HIGH}, color_scheme=theme)
-                page.goto((folder / f"{script.stem}.html").resolve().as_uri())
-                taken = small(page.screenshot())
-                (PICTURES / f"{script.stem}-{theme}.webp").write_bytes(taken)
-                print(f"{script.stem}-{theme}.webp: {len(taken):,} bytes")
-                page.close()
+    chromium = started()
+    for script in scripts():
+        for theme in ("light", "dark"):
+            taken, _ = chromium.visit(folder / f"{script.stem}.html", first, Look(theme == "dark", 1000, 820))
+            (PICTURES / f"{script.stem}-{theme}.webp").write_bytes(small(taken))
+    chromium.close()
 
 
 if __name__ == "__main__":

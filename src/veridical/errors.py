@@ -20,9 +20,7 @@ class VeridicalError(Exception):
     """
 
     def __str__(self) -> str:
-        text = super().__str__()
-        head = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-        return head if head.isprintable() else "".join(c if c == "\n" else harmless(c) for c in head)
+        return tame(super().__str__())
 
 
 class InputError(VeridicalError, ValueError):
@@ -76,8 +74,15 @@ def require(module: str, *, extra: str) -> ModuleType:
         ) from cause
 
 
+def tame(text: str, longest: int = LONGEST) -> str:
+    """A message that neither steers a terminal nor floods it, whatever names are in it."""
+    head = text if len(text) <= longest else f"{text[:longest]}…"
+    return head if head.isprintable() else "".join(c if c == "\n" else harmless(c) for c in head)
+
+
 def harmless(c: str) -> str:
-    """A character that can neither steer nor hide: a space or a replacement for those that can."""
+    """A character that can neither steer nor hide nor break XML: a space or a replacement for those that can."""
     if c in "\t\n\r\v\f\x85\u2028\u2029":
         return " "
-    return "\ufffd" if unicodedata.category(c) in {"Cc", "Cf", "Cs"} and c not in JOINERS else c
+    hidden = unicodedata.category(c) in {"Cc", "Cf", "Cs"} and c not in JOINERS
+    return "\ufffd" if hidden or ord(c) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(c) <= 0xFDEF else c

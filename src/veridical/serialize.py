@@ -175,11 +175,7 @@ def _write_frame(record: Framed, stream: BinaryIO) -> None:
         whole = STRICT.encode(PACKERS[kind](record))
         head = {**_head(record), KINDS[kind]: whole, "checksum": _checksum(whole)}
         known = {**(table.schema.metadata or {}), **{key: str(value) for key, value in head.items()}}
-        options: dict[str, Any] = {
-            "write_page_checksum": True,
-            "store_schema": False,
-        }  # else all of it comes twice
-        pq.write_table(table.replace_schema_metadata(known), stream, **options)
+        pq.write_table(table.replace_schema_metadata(known), stream, write_page_checksum=True)
 
 
 def _head(record: Saved) -> dict[str, Any]:

@@ -1,13 +1,31 @@
 """The arguments and options that commands share: each is written once, and named by its type."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from veridical_command import names
 
 DATA, QUESTION, OUTPUT = "Data", "Question", "Output"  # panels of the help
+MODEL_FORMS = "a file (.onnx, .skops; with --trust also .joblib, .pkl, .pt2, .pt), module:name or file.py:name"
+DATA_FORMS = "CSV, Parquet, JSONL, text, picture or sound files, arrays (.npy), or folders of them"
+
+
+def argument(metavar: str, meaning: str) -> Any:
+    """What is told by its place."""
+    return typer.Argument(metavar=metavar, help=meaning, show_default=False)
+
+
+def option(panel: str, metavar: str, meaning: str, known: Sequence[str] = ()) -> Any:
+    """What is told by name; ``known`` completes it."""
+    complete = completed(known) if known else None
+    return typer.Option(metavar=metavar, help=meaning, rich_help_panel=panel, autocompletion=complete)
+
+
+def flag(panel: str, name: str, meaning: str) -> Any:
+    """What is said or not."""
+    return typer.Option(name, help=meaning, rich_help_panel=panel)
 
 
 def completed(known: Sequence[str]) -> Callable[[str], list[str]]:
@@ -20,130 +38,84 @@ def completed(known: Sequence[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-MODEL_FORMS = "a file (.onnx, .skops, .pt2; with --trust also .joblib, .pkl, .pt), module:name or file.py:name"
-DATA_FORMS = "CSV, Parquet, JSONL, text, picture or sound files, arrays (.npy), or folders of them"
+Text = str | None
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_FORMS, show_default=False)]
-Data = Annotated[list[str], typer.Argument(metavar="DATA", help=DATA_FORMS, show_default=False)]
+Model = Annotated[str, argument("MODEL", MODEL_FORMS)]
+Data = Annotated[list[str], argument("DATA", DATA_FORMS)]
 
-Background = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE", help="What values are usual, such as train.csv; else DATA.", rich_help_panel=DATA
-    ),
-]
+Row = Annotated[Text, option(DATA, "N", "One row, counted from 0, or its name.")]
+Rows = Annotated[Text, option(DATA, "A:B", "Some rows, counted from 0: 0:50, :20 or 3,7,8.")]
+Background = Annotated[Text, option(DATA, "FILE", "What values are usual, such as train.csv; else DATA.")]
 Label = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help='The right answers, which the model does not see; "folder": where files are.',
-        rich_help_panel=DATA,
-    ),
+    Text, option(DATA, "COLUMN", 'The right answers, which the model does not see; "folder": where files are.')
 ]
-Text = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="The column to explain as a text.", rich_help_panel=DATA)
-]
-Id = Annotated[
-    str | None,
-    typer.Option(
-        "--id", metavar="COLUMN", help="What rows are called, to ask for by --row.", rich_help_panel=DATA
-    ),
-]
-Lines = Annotated[bool, typer.Option("--lines", help="Every line of a text file is a text.", rich_help_panel=DATA)]
-Columns = Annotated[
-    str | None, typer.Option(metavar="A,B", help="The columns to keep, in this order.", rich_help_panel=DATA)
-]
-Dates = Annotated[
-    str | None, typer.Option(metavar="A,B", help="The columns that hold dates.", rich_help_panel=DATA)
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Of text files that are not UTF-8: cp1252, …", rich_help_panel=DATA),
-]
-Separator = Annotated[
-    str | None,
-    typer.Option(metavar="SIGN", help="Between columns, where it cannot be told.", rich_help_panel=DATA),
-]
-Output = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Which output of an ONNX model.", rich_help_panel=DATA)
-]
-Pixels = Annotated[
-    str | None,
-    typer.Option(metavar="RANGE", help="What an ONNX model sees: 0..1, 0..255 or imagenet.", rich_help_panel=DATA),
-]
-Rows = Annotated[
-    str | None,
-    typer.Option(metavar="A:B", help="Some rows, counted from 0: 0:50, :20 or 3,7,8.", rich_help_panel=DATA),
-]
-Row = Annotated[
-    str | None,
-    typer.Option(metavar="N", help="One row, counted from 0, or its name.", rich_help_panel=DATA),
-]
-Trust = Annotated[
-    bool,
-    typer.Option("--trust", help="Load a model that can run code: only files of your own.", rich_help_panel=DATA),
-]
+TextColumn = Annotated[Text, option(DATA, "COLUMN", "The column to explain as a text.")]
+Id = Annotated[Text, option(DATA, "COLUMN", "What rows are called, to ask for by --row.")]
+Columns = Annotated[Text, option(DATA, "A,B", "The columns to keep, in this order.")]
+Dates = Annotated[Text, option(DATA, "A,B", "The columns that hold dates.")]
+Lines = Annotated[bool, flag(DATA, "--lines", "Every line of a text file is a text.")]
+Encoding = Annotated[Text, option(DATA, "NAME", "Of text files that are not UTF-8: cp1252, …")]
+Separator = Annotated[Text, option(DATA, "SIGN", "Between columns, where it cannot be told.")]
+Trust = Annotated[bool, flag(DATA, "--trust", "Load a model that can run code: only files of your own.")]
+Output = Annotated[Text, option(DATA, "NAME", "Which output of an ONNX model.")]
+Pixels = Annotated[Text, option(DATA, "RANGE", "What a network sees: 0..1, 0..255 or imagenet.")]
+Saved = Annotated[int | None, option(DATA, "N", "One of many explanations, counted from 0.")]
+Shifted = Annotated[Text, option(DATA, "FILE", "Data of another kind than DATA.")]
 
-Target = Annotated[
-    str | None,
-    typer.Option(metavar="CLASS", help="What is explained: a name, or a number from 0.", rich_help_panel=QUESTION),
-]
-Classes = Annotated[
-    str | None,
-    typer.Option(metavar="A,B", help="Names of the outputs, in their order.", rich_help_panel=QUESTION),
-]
+Target = Annotated[Text, option(QUESTION, "CLASS", "What is explained: a name, or a number from 0.")]
+Classes = Annotated[Text, option(QUESTION, "A,B", "Names of the outputs, in their order.")]
 Parts = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PARTS",
-        help=f"What can be taken away: {', '.join(names.PARTS)}; how many: superpixels:30, grid:4x6.",
-        rich_help_panel=QUESTION,
-        autocompletion=completed(names.PARTS),
+    Text,
+    option(
+        QUESTION,
+        "PARTS",
+        f"What can be taken away: {', '.join(names.PARTS)}; how many: superpixels:30, grid:4x6.",
+        names.PARTS,
     ),
 ]
 Method = Annotated[
-    str | None,
-    typer.Option(
-        metavar="METHOD",
-        help="How parts are weighed: lime, kernel_shap, occlusion, …",
-        rich_help_panel=QUESTION,
-        autocompletion=completed(names.METHODS),
-    ),
+    Text,
+    option(QUESTION, "METHOD", "How parts are weighed: lime, kernel_shap, occlusion, …", names.METHODS),
 ]
 Methods = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B",
-        help="Methods of explanation: lime, kernel_shap, occlusion, …",
-        rich_help_panel=QUESTION,
-        autocompletion=completed(names.METHODS),
-    ),
+    Text,
+    option(QUESTION, "A,B", "Methods of explanation: lime, kernel_shap, occlusion, …", names.METHODS),
 ]
 Purpose = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PURPOSE",
-        help="What is asked of parts, instead of a method: content, change or either.",
-        rich_help_panel=QUESTION,
-        autocompletion=completed(names.PURPOSES),
-    ),
+    Text,
+    option(QUESTION, "PURPOSE", "What is asked, instead of a method: content, change or either.", names.PURPOSES),
 ]
-Samples = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="How often a method asks the model.", rich_help_panel=QUESTION),
+Samples = Annotated[int | None, option(QUESTION, "N", "How often a method asks the model.")]
+Rng = Annotated[int, option(QUESTION, "N", "What fixes all randomness.")]
+Budget = Annotated[int, option(QUESTION, "N", "How many.")]
+Heaviest = Annotated[int | None, option(QUESTION, "K", "Count the K heaviest parts of each.")]
+Groups = Annotated[str, option(QUESTION, "K", "How many groups: 4, or 2:8 to choose.")]
+Features = Annotated[int, option(QUESTION, "N", "The most features of an explanation.")]
+Grouping = Annotated[
+    Text, option(QUESTION, "METHOD", f"How groups are found: {', '.join(names.GROUPINGS)}.", names.GROUPINGS)
 ]
-Rng = Annotated[int, typer.Option(metavar="N", help="What fixes all randomness.", rich_help_panel=QUESTION)]
+Metrics = Annotated[
+    Text,
+    option(QUESTION, "A,B", "What is measured: correlation, deletion, …; else all that apply.", names.METRICS),
+]
+Region = Annotated[Text, option(QUESTION, "A,B", "Columns or words that the model may wrongly go by.")]
+Check = Annotated[str, option(QUESTION, "CHECK", f"One of {', '.join(names.CHECKS)}.", names.CHECKS)]
+Checks = Annotated[
+    Text,
+    option(QUESTION, "A,B", f"Some of {', '.join(names.CHECKS)}; else all that apply.", names.CHECKS),
+]
+Causes = Annotated[
+    Text, option(QUESTION, "A,B", f"What is changed: {', '.join(names.CAUSES)}; else what fits.", names.CAUSES)
+]
+Threshold = Annotated[float | None, option(QUESTION, "T", "Where one output makes the decision.")]
 
 Out = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write .html, .json, .parquet, .svg, .png, .pdf, .csv, …; can be given again.",
-        rich_help_panel=OUTPUT,
-    ),
+    option(OUTPUT, "FILE", "Write .html, .json, .parquet, .svg, .png, .pdf, .csv, …; can be given again."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, which vd.load reads.", rich_help_panel=OUTPUT)]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.", rich_help_panel=OUTPUT)]
-Fail = Annotated[
-    bool, typer.Option("--fail", help="Exit with 1 where a verdict did not pass.", rich_help_panel=OUTPUT)
-]
+Json = Annotated[bool, flag(OUTPUT, "--json", "Print JSON, which vd.load reads.")]
+Quiet = Annotated[bool, flag(OUTPUT, "--quiet", "Say nothing but errors.")]
+Fail = Annotated[bool, flag(OUTPUT, "--fail", "Exit with 1 where a verdict did not pass.")]
+FailUnlike = Annotated[bool, flag(OUTPUT, "--fail", "Exit with 1 where they differ by more than noise.")]
+Names = Annotated[Text, option(OUTPUT, "A,B", "What the two are called.")]
+Files = Annotated[Text, option(OUTPUT, "FOLDER", "Write models and data to try commands on.")]

@@ -28,12 +28,10 @@ def evaluate(given: asked.Evaluate) -> int:
         about.predict,
         about.represent,
         about.X,
-        methods=methods_of(given.methods or USUAL, given.samples),
         metrics=words(given.metrics),
         target=about.target,
-        classes=about.classes,
-        rng=given.rng,
         track=track_of(given, "rows"),
+        **_methods(given, about),
     )
     put(found, given)
     return 0
@@ -47,13 +45,11 @@ def veracity(given: asked.Veracity) -> int:
         about.predict,
         about.represent,
         about.X,
-        methods=methods_of(given.methods or USUAL, given.samples),
         causes=[settings_of(name, CAUSES, "cause") for name in words(given.causes) or ()] or None,
         y=about.data.labels,
         threshold=given.threshold,
-        classes=about.classes,
-        rng=given.rng,
         track=track_of(given, "decisions"),
+        **_methods(given, about),
     )
     put(found, given)
     return 0
@@ -71,7 +67,7 @@ def debug(given: asked.Debug) -> int:
         method=method_of(given.method, given.samples),
         rng=given.rng,
         track=track_of(given, "calls"),
-        **known(given, about),
+        **_known(given, about),
     )
     put(found, given)
     return int(given.fail and not found.passed)
@@ -92,7 +88,13 @@ def audit(given: asked.Audit) -> int:
     return found.exit_code
 
 
-def known(given: asked.Debug | asked.Audit, about: Given) -> dict[str, Any]:
+def _methods(given: asked.Evaluate | asked.Veracity, about: Given) -> dict[str, Any]:
+    """Whose explanations are measured."""
+    methods = methods_of(given.methods or USUAL, given.samples)
+    return {"methods": methods, "classes": about.classes, "rng": given.rng}
+
+
+def _known(given: asked.Debug | asked.Audit, about: Given) -> dict[str, Any]:
     """What is known of a model and its data, as checks are told it."""
     other = None if given.shifted is None else beside(given, given.shifted, about.model)
     return {
@@ -107,7 +109,7 @@ def known(given: asked.Debug | asked.Audit, about: Given) -> dict[str, Any]:
 
 def subject_of(given: asked.Audit, about: Given) -> Subject:
     """What an audit looks at, of a model and its data."""
-    return Subject(about.predict, about.represent, about.X, **known(given, about))
+    return Subject(about.predict, about.represent, about.X, **_known(given, about))
 
 
 def subject_at(place: str) -> Subject:
@@ -118,6 +120,7 @@ def subject_at(place: str) -> Subject:
     if not isinstance(found, Subject):
         raise InputError(
             f"{place} is {type(found).__name__}, and a vd.Subject was wanted, or a function that gives one: "
-            "subject = vd.Subject(model.predict_proba, vd.Rows(X_train), X_test)"
+            "subject = vd.Subject(model.predict_proba, vd.Rows(X_train), X_test); a model wants its data, too: "
+            f"veridical audit {place} data.csv"
         )
     return found

@@ -16,8 +16,9 @@ from veridical_command import asked
 def explain(given: asked.Explain) -> int:
     """Explain one prediction, or many."""
     check_row(given)
-    check_outs(given, Explanations if given.row is None else Explanation)
-    found = explained(given, given_by(given, given.model, given.data))
+    about = given_by(given, given.model, given.data)
+    check_outs(given, Explanations if row_asked(given, about) is None else Explanation)
+    found = explained(given, about)
     put(found, given)
     verdicts = [each.verdict for each in (found if isinstance(found, Explanations) else [found])]
     return int(given.fail and not all(verdict.passed for verdict in verdicts))
@@ -25,12 +26,20 @@ def explain(given: asked.Explain) -> int:
 
 def explained(given: asked.Explain | asked.Compare, about: Given) -> Explanation | Explanations:
     """The row that is asked for, or else all."""
-    return many(given, about) if given.row is None else one(given, about, given.row)
+    row = row_asked(given, about)
+    return many(given, about) if row is None else one(given, about, row)
 
 
-def one(given: asked.Asking, about: Given, row: str) -> Explanation:
+def row_asked(given: asked.Explain | asked.Compare, about: Given) -> int | None:
+    """The row that is asked for, or the only one that there is."""
+    if given.row is not None:
+        return row_of(given.row, about.data)
+    return 0 if given.rows is None and len(about.data) == 1 else None
+
+
+def one(given: asked.Asking, about: Given, row: int) -> Explanation:
     """The explanation of one row."""
-    x, track = about.data.instance(row_of(row, about.data)), track_of(given, "calls, at most")
+    x, track = about.data.instance(row), track_of(given, "calls, at most")
     found: Explanation = api.explain(about.predict, about.represent, x, track=track, **_question(given, about))
     return found
 

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from veridical.attribute.ask import VALUE
 from veridical.attribute.many import Track
 from veridical.cli.names import words
+from veridical.cli.say import tell
 from veridical.errors import InputError
 from veridical.read.data import data_of
 from veridical.read.fit import fitted
@@ -51,19 +53,26 @@ class Given:
         return None if known is None or known.labels is None else (known.instances, known.labels)
 
 
-def given_by(about: asked.About, model: str, places: Sequence[str]) -> Given:
+def given_by(about: asked.Asked, model: str, places: Sequence[str]) -> Given:
     """What a command is about, read and matched; what was assumed is said on stderr."""
+    return matched(about, model, data_of(places, reading_of(about)))
+
+
+def matched(about: asked.Asked, model: str, data: Data) -> Given:
+    """A model with data that were read."""
     loaded = model_of(model, Loading(about.trust, about.output, about.pixels or "0..1"))
-    whole = fitted(data_of(places, reading_of(about)), loaded, about.parts)
+    whole = fitted(data, loaded, about.parts)
     behind = None if about.background is None else beside(about, about.background, loaded)
+    if behind is None and whole.kind == TABLE and len(whole) == 1:
+        raise InputError("one row does not say what values are usual: give others by --background, as train.csv")
     represent = representer_of(whole, about.parts, behind)
     own = [OWN_BACKGROUND] if behind is None and whole.kind == TABLE else []
     tell(about, [*loaded.notes, *whole.notes, *own])
-    data = whole if about.rows is None else whole.some(rows_of(about.rows, whole))
-    return Given(loaded, represent, data, behind, target_of(about, loaded), classes_of(about, loaded))
+    some = whole if about.rows is None else whole.some(rows_of(about.rows, whole))
+    return Given(loaded, represent, some, behind, target_of(about, loaded), classes_of(about, loaded))
 
 
-def beside(about: asked.About, place: str, loaded: Loaded) -> Data:
+def beside(about: asked.Asked, place: str, loaded: Loaded) -> Data:
     """Other data for the same model, which need not have right answers and names."""
     reading = reading_of(about)
     plain = replace(reading, label=None, index=None)
@@ -76,7 +85,7 @@ def beside(about: asked.About, place: str, loaded: Loaded) -> Data:
     return fitted(found, loaded, about.parts)
 
 
-def few(given: Given, about: asked.About) -> Given:
+def few(given: Given, about: asked.Asked) -> Given:
     """The first instances, unless some were asked for."""
     n = len(given.data)
     if about.rows is not None or n <= FEW:
@@ -85,7 +94,7 @@ def few(given: Given, about: asked.About) -> Given:
     return replace(given, data=given.data.some(range(FEW)))
 
 
-def reading_of(about: asked.About) -> Reading:
+def reading_of(about: asked.Asked) -> Reading:
     """How the data are to be read."""
     return Reading(
         label=about.label,
@@ -120,19 +129,23 @@ def row_of(name: str, data: Data) -> int:
     return number % len(data)
 
 
-def target_of(about: asked.About, loaded: Loaded) -> Any:
+def target_of(about: asked.Asked, loaded: Loaded) -> Any:
     """What is explained: the name of an output, or else its number."""
-    if about.target is None:
-        return None
+    if about.target is None or about.target == VALUE:
+        return about.target
     known = words(about.classes) or [str(name) for name in loaded.classes or ()]
-    if about.target in known or not known:
-        return int(about.target) if about.target.isdecimal() and not known else about.target
+    if about.target in known:
+        return about.target
     if about.target.isdecimal():
         return int(about.target)
+    if not known:
+        raise InputError(
+            f"no class is known to be called {about.target!r}: name all by --classes, or give its number from 0"
+        )
     raise InputError(f"no class is called {about.target!r}{near(about.target, known)}")
 
 
-def classes_of(about: asked.About, loaded: Loaded) -> Sequence[Any] | None:
+def classes_of(about: asked.Asked, loaded: Loaded) -> Sequence[Any] | None:
     """Names of the outputs, where the model does not say them itself."""
     own = getattr(getattr(loaded.predict, "__self__", None), "classes_", None)
     return words(about.classes) or (loaded.classes if own is None else None)
@@ -143,10 +156,3 @@ def track_of(shown: asked.Shown, unit: str) -> Track | None:
     if shown.quiet:
         return Progress(unit, lambda: None)
     return Progress(unit, Bar) if sys.stderr.isatty() else None
-
-
-def tell(shown: Any, notes: Sequence[str]) -> None:
-    """What a reader should know, beside what was found."""
-    if not shown.quiet:
-        for note in dict.fromkeys(notes):
-            print(f"note: {note}", file=sys.stderr)

@@ -12,6 +12,7 @@ from typing import Any
 from veridical.cli.checks import audit, debug, evaluate, veracity
 from veridical.cli.compare import compare
 from veridical.cli.explain import explain
+from veridical.cli.say import say, trace
 from veridical.cli.show import demo, show, version
 from veridical.cli.summaries import group, pick
 from veridical.errors import VeridicalError
@@ -44,16 +45,16 @@ def run(given: Any) -> int:
         return _failed("stopped", STOPPED)
     except (VeridicalError, OSError) as cause:
         if cause.__cause__ is not None and _is_of_caller(cause.__cause__):
-            traceback.print_exception(cause.__cause__)
+            trace(cause.__cause__)
         return _failed(cause)
     except Exception as cause:
-        traceback.print_exc()
+        trace(cause)
         return _failed(f"{type(cause).__name__}: {cause}")
     return code
 
 
 def _failed(cause: Any, code: int = BROKEN) -> int:
-    print(f"veridical: {cause}", file=sys.stderr)
+    say(f"veridical: {cause}")
     return code
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from veridical.errors import require
-from veridical.records import VERSION
+from veridical.cli.say import say
+from veridical.errors import InputError, require
+from veridical.records import VERSION, Explanation, Explanations
 from veridical.serialize import load, save, write_json, writer_of
 from veridical_command import asked
 
@@ -29,7 +30,7 @@ def put(record: Any, given: asked.Shown) -> None:
         sys.stdout.write(_painted(record))
     if not given.quiet:
         for path in given.out or ():
-            print(f"written: {path}", file=sys.stderr)
+            say(f"written: {path}")
 
 
 def _painted(record: Any) -> str:
@@ -44,10 +45,24 @@ def _painted(record: Any) -> str:
 
 def show(given: asked.Show) -> int:
     """Show or convert what was saved."""
-    record = load(given.file)
+    record: Any = load(given.file)
+    if given.row is not None:
+        record = _one(record, given)
     check_outs(given, type(record))
     put(record, given)
     return 0
+
+
+def _one(record: Any, given: asked.Show) -> Explanation:
+    """One of many explanations."""
+    if not isinstance(record, Explanations):
+        raise InputError(
+            f"--row is for files of many explanations; {given.file} holds one {type(record).__name__}"
+        )
+    if given.row is None or not -len(record) <= given.row < len(record):
+        raise InputError(f"there is no row {given.row}: {given.file} has {len(record)}, numbered from 0")
+    found: Explanation = record[given.row]
+    return found
 
 
 def demo(given: asked.Demo) -> int:
@@ -56,7 +71,7 @@ def demo(given: asked.Demo) -> int:
         from veridical.cli.samples import write_samples
 
         for path in write_samples(given.files):
-            print(f"written: {path}", file=sys.stderr)
+            say(f"written: {path}")
         return 0
     from veridical import demo
 

@@ -188,7 +188,7 @@ def doubts(frame: pd.DataFrame, text: str | None) -> tuple[str, ...]:
     """What may have been meant otherwise: columns that look like dates, texts or names of rows."""
     words = [c for c in frame.columns if c != text and _is_text(frame[c])]
     dates = [c for c in words if _all_match(frame[c], DATE)]
-    texts = [c for c in text_columns(frame[words]) if c not in dates]
+    texts = [c for c in text_columns(frame[words]) if c not in dates and frame[c].nunique() > len(frame) / 2]
     names = [c for c in words if c not in dates + texts and len(frame) >= MANY and frame[c].is_unique]
     said = {
         "read as words, though they look like dates: {} (--dates reads them as such)": dates,

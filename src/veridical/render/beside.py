@@ -106,10 +106,10 @@ def _row(d: Difference, j: int, spans: tuple[Span, Span], show: Callable[[float]
         {"class": "vd-larger"} if mark == LARGER else {},
         tag("th", {"scope": "row"}, key, tag("bdi", {}, escape(d.parts[j].name))),
         tag("td", {"class": "vd-b vd-two"}, *bars),
-        tag("td", {"class": "vd-w"}, *(tag("span", {}, escape(word)) for word in words)),
+        tag("td", {"class": "vd-w"}, *(tag("div", {}, escape(word)) for word in words)),
         tag("td", {"class": "vd-b vd-apart"}, drawn),
         tag(
-            "td", {"class": "vd-i"}, tag("span", {}, sign, escape(f" {apart}")), tag("small", {}, escape(interval))
+            "td", {"class": "vd-i"}, tag("div", {}, sign, escape(f" {apart}")), tag("small", {}, escape(interval))
         ),
     )
 

@@ -39,10 +39,15 @@ def drawn(stage: Stage) -> Markup:
     plot = tag("div", {"class": "vd-plot", "style": shape}, *stage.layers, *stage.badges)
     room = "vd-stage" if stage.width else "vd-stage vd-wide"
     left = [tag("span", {"style": f"top:{100 * (1 - at):.1f}%"}, escape(minus(say))) for at, say in stage.axes.y]
-    below = [tag("span", {"style": f"left:{100 * at:.1f}%"}, escape(minus(say))) for at, say in stage.axes.x]
+    below = [tag("span", {"style": _place(at)}, escape(minus(say))) for at, say in stage.axes.x]
     ruler = tag("div", {"class": "vd-y", "aria-hidden": "true"}, *left) if left else NONE
     base = tag("div", {"class": "vd-x", "aria-hidden": "true"}, *below) if below else NONE
     return tag("div", {"class": f"{room} vd-ruled" if left else room}, ruler, plot, base)
+
+
+def _place(at: float) -> str:
+    """Where the middle of a tick's words stands; of the last, where they end, for they would stick out."""
+    return f"left:{100 * at:.1f}%" if at < 0.97 else f"right:{100 * (1 - at):.1f}%;transform:none"
 
 
 def layer(size: tuple[float, float], label: str, *inner: Markup, wash: str = "") -> Markup:

@@ -26,7 +26,7 @@ from veridical.render.groups import (
     span_of,
     together,
 )
-from veridical.render.markup import NONE, Markup, escape, join, minus, tag
+from veridical.render.markup import NONE, Markup, escape, join, minus, spaced, tag
 from veridical.render.tables import (
     EFFECT,
     Scale,
@@ -61,7 +61,7 @@ def groups(g: Grouping) -> Markup:
     return tag(
         "div",
         {"class": "vd-summary"},
-        tag("div", {"class": "vd-say"}, *said),
+        tag("div", {"class": "vd-say"}, *spaced(*said)),
         judgment(g.verdict),
         facts(facts_of(g)),
         notes(notes_of(g, len(drawn))),
@@ -103,7 +103,7 @@ def belonging(m: Membership) -> Markup:
     return tag(
         "div",
         {"class": "vd-summary"},
-        tag("div", {"class": "vd-say"}, *said),
+        tag("div", {"class": "vd-say"}, *spaced(*said)),
         tag("p", {"class": "vd-lead"}, escape(f"{lead}.", 800)),
         tag("p", {"class": "vd-where"}, escape("Where "), tag("bdi", {}, escape(m.region.sentence, 600))),
         _reasons(m),

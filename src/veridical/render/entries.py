@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from veridical.records import Explanation, Explanations
-from veridical.render.markup import NONE, Markup, escape, join, tag
+from veridical.render.markup import NONE, SPACE, Markup, escape, join, spaced, tag
 from veridical.render.tables import bar, facts, row, table
 from veridical.render.words import Digest, brief, count, decimals, digest, percent
 
@@ -39,7 +39,11 @@ def entries(many: Explanations, room: Room, draw: Draw) -> Markup:
     said = [f"And {d.n_items - len(drawn):,} more, not drawn here."] if d.n_items > len(drawn) else []
     if n_seen < sum(e.view is not None for e in items):
         said.append(f"Only the first {n_seen:,} show their instance, so that the page stays small.")
-    more = tag("p", {"class": "vd-key"}, *(tag("span", {}, escape(words)) for words in said)) if said else NONE
+    more = (
+        tag("p", {"class": "vd-key"}, *spaced(*(tag("span", {}, escape(words)) for words in said)))
+        if said
+        else NONE
+    )
     return join(_summary(d), tag("div", {"class": "vd-list"}, *shown) if shown else NONE, more)
 
 
@@ -60,7 +64,8 @@ def _sheet(many: Explanations, at: int, drawn: Sequence[Markup]) -> Markup:
     part = many.items[first : first + len(drawn)]
     passed = percent(sum(e.verdict.passed for e in part) / len(part))
     words = f"{count(len(part), 'explanation')}, {passed} of them can be believed"
-    title = tag("summary", {}, escape(f"Rows {first} to {first + len(part) - 1}"), tag("small", {}, escape(words)))
+    name = escape(f"Rows {first} to {first + len(part) - 1}")
+    title = tag("summary", {}, name, SPACE, tag("small", {}, escape(words)))
     opened = {"open": ""} if at == 0 else {}
     return tag("details", {"class": "vd-sheet", **opened}, title, tag("div", {}, *drawn))
 

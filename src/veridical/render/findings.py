@@ -9,7 +9,7 @@ from typing import TypeAlias
 from veridical.debug.audit import OUTCOMES, Audit, Result
 from veridical.records import Explanation, Verdict
 from veridical.render.audits import HEADS, alike, by_outcome, facts_of, headline, overall, question_of, said_of
-from veridical.render.markup import NONE, Markup, escape, join, minus, tag
+from veridical.render.markup import NONE, Markup, escape, join, minus, spaced, tag
 from veridical.render.tables import Span, facts, notes
 from veridical.render.verdicts import (
     MARKS,
@@ -46,7 +46,7 @@ def verdict(v: Verdict, draw: Draw) -> Markup:
     asks = question_of(v.check)
     said = [title, *([tag("span", {}, escape(asks, 200))] if asks else [])]
     box = _box(outcome_of(v), WORDS[outcome_of(v)], v.sentence)
-    return tag("div", {"class": "vd-check"}, tag("div", {"class": "vd-say"}, *said), box, _body(v, draw))
+    return tag("div", {"class": "vd-check"}, tag("div", {"class": "vd-say"}, *spaced(*said)), box, _body(v, draw))
 
 
 def audit(a: Audit, draw: Draw) -> Markup:

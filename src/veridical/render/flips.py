@@ -14,7 +14,7 @@ from veridical.records import Explanation, View
 from veridical.render import sound
 from veridical.render.canvas import Axes, Stage, drawn, figure, layer
 from veridical.render.marks import letters
-from veridical.render.markup import NONE, Markup, escape, join, minus, tag
+from veridical.render.markup import NONE, Markup, escape, join, minus, spaced, tag
 from veridical.render.views import bare
 from veridical.render.waves import heard
 from veridical.render.words import listing, number, percent, plain
@@ -47,7 +47,7 @@ def chart(report: Report, cause: str) -> Markup:
     badges = [_badge(found[name], keys[name], i, (k, len(named))) for i, name in enumerate(named)]
     body = drawn(Stage(size, [layer(size, label, *lines)], badges, axes, height=HIGH))
     entries = [_entry(looks[name], keys.get(name, ""), name) for name in looks]
-    legend = tag("p", {"class": "vd-key"}, *entries)
+    legend = tag("p", {"class": "vd-key"}, *spaced(*entries))
     inner = tag("div", {"class": "vd-curves"}, figure(escape(SAYS, 200), body), legend)
     return tag("div", {"class": "vd-view"}, inner)
 

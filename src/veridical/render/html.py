@@ -57,13 +57,15 @@ Shown: TypeAlias = (
 MOST_PARTS = 20  # drawn in one explanation
 MOST_LISTED = 6  # parts drawn in one of a list
 FEWEST_LINKS = 3  # sections of a page that lists them
+STOP = '<i class="vd-bare">;</i>'  # where styles are taken away
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
 
 
 def fragment(shown: Shown | Page) -> str:
     """One record or page, to be shown inside another page such as a notebook."""
     inner = _booklet(shown) if isinstance(shown, Page) else _drawn(shown, NOTEBOOK)
-    return f'<div class="vd"><style>{_style(inner)}</style>{inner}</div>'
+    style = _style(inner).replace(".vd ", ".vd.vd ")  # stronger than what notebooks say of tables and lists
+    return f'<div class="vd"><style>{style}</style>{inner}</div>'
 
 
 def page(whole: Page) -> str:
@@ -163,8 +165,8 @@ def _evidence(e: Explanation, with_view: bool) -> str:
 def _said(e: Explanation) -> str:
     return (
         f'<div class="vd-say"><h3>Target <bdi>{escape(e.target, 80)}</bdi></h3>'
-        f"<span>the model says <b>{minus(number(e.prediction))}</b></span>"
-        f"<span>the {teller(e)} says <b>{minus(number(e.local_prediction))}</b></span>"
+        f"<span>the model says <b>{minus(number(e.prediction))}</b>{STOP}</span> "
+        f"<span>the {teller(e)} says <b>{minus(number(e.local_prediction))}</b>{STOP}</span> "
         f"<span>{escape(asked_words(e), 120)}</span></div>"
     )
 
@@ -176,7 +178,7 @@ def _view(e: Explanation, marks: Marks, most: int) -> str:
     found = planes(e)
     if found is None:
         return drawing(e.view, marks, most)
-    return drawing(e.view, marks, most // 2) + heat_map(e, found, most // 4)
+    return drawing(e.view, marks, most // 2) + heat_map(e, found, most // 2)
 
 
 def _key(e: Explanation, marks: Marks | None) -> Callable[[int], Markup]:

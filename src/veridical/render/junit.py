@@ -10,6 +10,7 @@ from veridical.render.audits import headline, said_of
 from veridical.render.verdicts import body
 from veridical.render.words import plain
 
+LONGEST = 1000  # characters of a text
 KINDS = {"failed": "failure", "error": "error", "skipped": "skipped"}
 
 
@@ -17,7 +18,7 @@ def junit(a: Audit) -> bytes:
     """One test case a check and method; what failed says so, and why."""
     counts = a.counts
     facts = {
-        "name": _clean(headline(a)),
+        "name": plain(headline(a), LONGEST),
         "tests": len(a.results),
         "failures": counts["failed"],
         "errors": counts["error"],
@@ -34,19 +35,17 @@ def junit(a: Audit) -> bytes:
 
 
 def _case(suite: ElementTree.Element, r: Result) -> None:
-    names = {"classname": f"veridical.{_clean(r.check)}", "name": _clean(r.method) or _clean(r.check)}
+    names = {
+        "classname": f"veridical.{plain(r.check, LONGEST)}",
+        "name": plain(r.method, LONGEST) or plain(r.check, LONGEST),
+    }
     case = ElementTree.SubElement(suite, "testcase", {**names, "time": _time(r.seconds)})
     if r.outcome in KINDS:
-        found = ElementTree.SubElement(case, KINDS[r.outcome], {"message": _clean(said_of(r))})
+        found = ElementTree.SubElement(case, KINDS[r.outcome], {"message": plain(said_of(r), LONGEST)})
     else:
         found = ElementTree.SubElement(case, "system-out")
     lines = [said_of(r), *(body(r.verdict, 100) if r.verdict is not None else [])]
-    found.text = "\n".join(_clean(line) for line in lines)
-
-
-def _clean(text: str) -> str:
-    """Foreign text on one line, without what XML has no place for."""
-    return plain(text, 1000).translate({0xFFFE: "\ufffd", 0xFFFF: "\ufffd"})
+    found.text = "\n".join(plain(line, LONGEST) for line in lines)
 
 
 def _time(seconds: float) -> str:

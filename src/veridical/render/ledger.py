@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from veridical.evaluate.records import EASY, Comparison, Report
 from veridical.render.flips import Draw, chart, examples
-from veridical.render.markup import NONE, Markup, escape, minus, tag
+from veridical.render.markup import NONE, SPACE, Markup, escape, minus, spaced, tag
 from veridical.render.reports import (
     BEST,
     LEVEL,
@@ -29,7 +29,6 @@ MOST_NOTES = 12
 MOST_PAIRS = 60  # differences drawn of one family
 NULLS = "Null rows: what explanations that know nothing of the model get"
 PAIRS = ("Metric", "First", "Second", "First − second", "95 % interval", "p, adjusted")
-SPACE = escape(" ")  # so that what is copied or read aloud is not one word
 
 Scale: TypeAlias = tuple[Span, float]  # of a column: its ends, and where the best null row is
 
@@ -234,4 +233,5 @@ def _key(sheets: Sequence[Sheet]) -> Markup:
     )
     said += [f"★ {BEST}"] if any(c.best for c in every) else []
     said += [f"≈ {LEVEL}"] if any(c.level for c in every) else []
-    return tag("p", {"class": "vd-key"}, *(tag("span", {}, escape(word, 200)) for word in said)) if said else NONE
+    words = (tag("span", {}, escape(word, 200)) for word in said)
+    return tag("p", {"class": "vd-key"}, *spaced(*words)) if said else NONE

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 
 import numpy as np
 
 from veridical.records import Explanation, Floats, View
 from veridical.render.canvas import Stage, drawn, figure, layer
-from veridical.render.markup import Markup, escape, join, minus, tag
+from veridical.render.markup import Markup, data_uri, escape, join, minus, spaced, tag
 from veridical.render.media import SMALL, picture
-from veridical.render.pixels import Bytes, means
+from veridical.render.pixels import Bytes, means, png
 from veridical.render.words import number
 
 PERCENTILE = 99  # of the sizes: what is larger has the deepest color
-WIDTH, STRIP, FINE = 412, 206, 224  # pixels: a map, one of several, and places that it keeps either way
+WIDTH, STRIP = 412, 206  # pixels: a map, one of several
+FINE = (224, 160, 112, 80)  # places that a map keeps either way, the first that fit
+LEVELS = 6  # tints of either sign
+SHARP = 128  # places: a smaller map shows each
 MOST_FRAMES = 4  # drawn of several
 UP = ((247, 247, 247), (133, 182, 222), (20, 84, 148))  # from nothing to much
 DOWN = ((247, 247, 247), (245, 176, 112), (163, 74, 0))
@@ -75,32 +79,60 @@ def tinted(values: Floats, limit: float) -> Bytes:
 
 
 def heat_map(e: Explanation, found: Floats, most: int) -> Markup:
-    """The map as ``planes`` gives it, alone and over the picture in gray, in so many bytes each."""
-    limit = reach(found)
+    """The map as ``planes`` gives it, alone and over the picture in gray, in about so many bytes."""
     chosen = range(min(len(found), MOST_FRAMES))
-    width = WIDTH if len(found) == 1 and most >= SMALL // 4 else STRIP
-    frames = (_frame(found[f], gray_of(e.view, f), limit, (width, most // len(chosen))) for f in chosen)
-    figures = join(*frames)
-    words = (
-        ("vd-up", "raises the output"),
-        ("vd-down", "lowers it"),
+    shown = [_fine(found[f]) for f in chosen]
+    limit = reach(np.concatenate([frame.ravel() for frame in shown]))
+    width = WIDTH if len(found) == 1 and most >= SMALL // 2 else STRIP
+    room = (width, most // len(chosen))
+    figures = join(
+        *(_frame(frame / limit, gray_of(e.view, f), room) for f, frame in zip(chosen, shown, strict=True))
     )
+    words = (("vd-up", "raises the output"), ("vd-down", "lowers it"))
     keys = [tag("span", {}, tag("i", {"class": sign}), escape(say)) for sign, say in words]
     least = f"deepest color: from {minus(number(limit))} on, the 99th percentile of sizes"
-    key = tag("p", {"class": "vd-key"}, *keys, tag("span", {}, escape(least)))
+    key = tag("p", {"class": "vd-key"}, *spaced(*keys, tag("span", {}, escape(least))))
     return tag("div", {"class": "vd-view"}, tag("div", {"class": "vd-pair"}, figures), key)
 
 
-def _frame(values: Floats, gray: Floats | None, limit: float, room: tuple[int, int]) -> Markup:
-    h, w = values.shape
-    colors, over = overlaid(values, gray, (limit, FINE))
-    fitted = (round(room[0] * w / max(h, w)), room[1])
-    alone = figure(escape("the map, place by place"), _picture(colors, fitted, "the map of weights"))
-    if over is None:
-        return alone
-    return join(
-        alone, figure(escape("the map on the picture"), _picture(over, fitted, "the map over the picture"))
-    )
+def _frame(shares: Floats, gray: Floats | None, room: tuple[int, int]) -> Markup:
+    """Shares of the deepest color (h, w), alone and on the picture: stored once, shown twice."""
+    h, w = shares.shape
+    width, most = room
+    wide, content = round(width * w / max(h, w)), _colored(shares, 2 * most // 3)
+    name = f"vd-{hashlib.blake2b(content.encode(), digest_size=8).hexdigest()}"
+    sharp = "vd-sharp" if max(h, w) < SHARP else ""
+    size, box = (float(w), float(h)), {"width": w, "height": h, "preserveAspectRatio": "none"}
+    ground = tag("rect", {"width": w, "height": h, "class": "vd-ground"})
+    stored = tag("image", {"id": name, **box, "href": content})
+    alone = drawn(Stage(size, [layer(size, "the map of weights", ground, stored, wash=sharp)], width=wide))
+    figures = [figure(escape("the map, place by place"), alone)]
+    if gray is not None:
+        below = picture(np.repeat(_fine(gray)[..., None].round().astype(np.uint8), 3, axis=-1), most // 3)
+        shown = (tag("image", {**box, "href": below}), tag("use", {"href": f"#{name}"}))
+        over = drawn(Stage(size, [layer(size, "the map over the picture", *shown, wash=sharp)], width=wide))
+        figures.append(figure(escape("the map on the picture"), over))
+    return join(*figures)
+
+
+def _colored(shares: Floats, most: int) -> str:
+    """A picture of few colors, the weaker the clearer, with fewer places until it fits."""
+    sides = np.arange(-LEVELS, LEVELS + 1) / LEVELS
+    palette = np.c_[tinted((sides + np.sign(sides)) / 2, 1.0), np.abs(255 * sides)]
+    content = b""
+    for fine in FINE:
+        scale = min(fine / max(shares.shape), 1.0)
+        small = means(shares, *(max(round(n * scale), 1) for n in shares.shape))
+        content = png((LEVELS + LEVELS * np.clip(small, -1, 1)).round().astype(np.uint8), palette)
+        if len(content) <= most:
+            break
+    return data_uri("image/png", content)
+
+
+def _fine(values: Floats) -> Floats:
+    """A plane no finer than the finest map."""
+    scale = min(FINE[0] / max(values.shape), 1.0)
+    return means(values, *(max(round(n * scale), 1) for n in values.shape))
 
 
 def overlaid(values: Floats, gray: Floats | None, limits: tuple[float, int]) -> tuple[Bytes, Bytes | None]:
@@ -130,11 +162,3 @@ def gray_of(view: View | None, f: int) -> Floats | None:
     if view is None or view.kind != "picture":
         return None
     return np.asarray(255 - (255 - np.asarray(view.data["pixels"])[f].mean(axis=-1)) * 0.55)
-
-
-def _picture(colors: Bytes, room: tuple[int, int], label: str) -> Markup:
-    """Colors as wide as there is room, in so many bytes."""
-    (wide, most), (h, w) = room, colors.shape[:2]
-    box = {"width": w, "height": h, "preserveAspectRatio": "none", "href": picture(colors, most)}
-    shown = layer((float(w), float(h)), label, tag("image", box), wash="vd-sharp" if max(h, w) < 128 else "")
-    return drawn(Stage((float(w), float(h)), [shown], width=wide))

@@ -20,11 +20,12 @@ VOID = frozenset({"image", "path", "rect", "use"})
 OPEN = frozenset({"col"})  # without an end
 OURS = frozenset({"d", "href", "src", "style"})  # attributes that only we fill, and that may be long
 NONE = Markup("")
+SPACE = Markup(" ")  # between elements, so that what is copied, read aloud or without style is not one word
 
 
 def escape(text: object, limit: int = 100) -> Markup:
     """Foreign text on one line, cut to ``limit``, made fit for markup."""
-    return Markup(html.escape(plain(text, limit), quote=True))
+    return Markup(html.escape(plain(text, limit), quote=True).replace(" %", "\u00a0%"))
 
 
 def whole(text: str) -> Markup:
@@ -47,6 +48,11 @@ def tag(name: str, attributes: Mapping[str, object], *inner: Markup) -> Markup:
 
 def join(*parts: Markup) -> Markup:
     return Markup("".join(parts))
+
+
+def spaced(*parts: Markup) -> list[Markup]:
+    """Elements with a space after each."""
+    return [join(part, SPACE) for part in parts]
 
 
 def data_uri(kind: str, content: bytes) -> str:

@@ -13,7 +13,7 @@ from veridical.render.markup import data_uri
 from veridical.render.pixels import Bytes, png, shrink
 from veridical.render.sound import RATES, Samples, wav
 
-PICTURE = 13_000  # bytes of one picture; base64 adds a third
+PICTURE = 12_000  # bytes of one picture; base64 adds a third
 SMALL = 4_000  # bytes, below which a picture is drawn smaller
 EXACT = 128 * 128  # pixels: a smaller picture keeps every one
 LADDER = ((1.0, 60), (1.0, 30), (0.85, 35), (0.7, 40), (0.5, 40), (0.35, 40))  # share of the width, and quality

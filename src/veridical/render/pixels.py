@@ -30,13 +30,16 @@ MAGMA = (
 
 
 def png(pixels: Bytes, palette: Bytes | None = None) -> bytes:
-    """Pixels (h, w, 3), or numbers of colors (h, w) with their palette (n, 3), as a PNG file."""
+    """Pixels (h, w, 3), or numbers of colors (h, w) with their palette (n, 3), or (n, 4) with alpha, as a PNG."""
     h, w = pixels.shape[:2]
     rows = np.ascontiguousarray(pixels).reshape(h, -1)
     lines = np.pad(rows, ((0, 0), (1, 0))) if palette is not None else _filtered(rows)
-    colors = b"" if palette is None else _chunk(b"PLTE", palette.astype(np.uint8).tobytes())
+    known = np.empty((0, 3)) if palette is None else palette
+    columns = (known[:, :3], known[:, 3:])  # alpha may be none
+    made = (c.astype(np.uint8).tobytes() for c in columns)
+    colors = b"".join(_chunk(k, c) for k, c in zip((b"PLTE", b"tRNS"), made, strict=True) if c)
     head = struct.pack(">2I5B", w, h, 8, 2 if palette is None else 3, 0, 0, 0)
-    body = _chunk(b"IDAT", zlib.compress(lines.tobytes(), 9))
+    body = _chunk(b"IDAT", zlib.compress(lines.tobytes(), 6))
     return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", head) + colors + body + _chunk(b"IEND", b"")
 
 

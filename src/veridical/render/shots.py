@@ -20,7 +20,7 @@ from veridical.render.words import plain
 
 RULER, BASE = 0.42, 0.2  # inches that ticks take at the left and below
 MOST_SHAPES = 60  # parts tinted in one picture
-SHARP = 128  # pixels below which a picture is not smoothed
+SHARP = 512  # pixels below which a picture is kept as it is: a smaller file, which viewers smooth
 STEPS = re.compile(r"([Mhvz])(-?\d+)?(?: (-?\d+))?")
 
 

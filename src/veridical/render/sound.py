@@ -19,7 +19,7 @@ from veridical.represent.sums import sound_of_tiles
 Samples: TypeAlias = npt.NDArray[np.int16]
 LONGEST = 10.0  # seconds of one player; of a longer recording, the beginning
 RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000)  # that are played; the lowest is that of a telephone
-PLAYERS = 25_000  # bytes of all players of a page, where a rate can be found that keeps to it
+PLAYERS = 23_000  # bytes of all players of a page, where a rate can be found that keeps to it
 BANDS, RANGE = 96, 70.0  # rows of a spectrogram, and decibels from its brightest to its darkest
 LOUDEST = 25.0  # a logarithm of a magnitude, above which it is none
 FADE = 0.005  # seconds, so that a cut does not click

@@ -2,19 +2,24 @@
 reports, one for curves in them, one for checks, one for differences, one for whole pages."""
 
 STYLE = """
-.vd{--vd-up:#2f7fc1;--vd-down:#d9730d;--vd-yes:#0f8a6d;--vd-no:#cf3a63;--vd-line:rgba(128,128,128,.28);
+.vd{--vd-up:#2f7fc1;--vd-down:#d9730d;--vd-yes:#0c7d62;--vd-no:#cf3a63;--vd-line:rgba(128,128,128,.28);
 --vd-tint:rgba(128,128,128,.09);color:var(--jp-content-font-color1,var(--vscode-editor-foreground,inherit));
 font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
 max-width:860px;font-variant-numeric:tabular-nums;text-align:left;overflow-wrap:anywhere}
+[data-jp-theme-light=false] .vd,.vscode-dark .vd,.vscode-high-contrast:not(.vscode-high-contrast-light) .vd,
+html[theme=dark] .vd,[data-md-color-scheme=slate] .vd{--vd-up:#58a6e6;--vd-down:#f0923e;--vd-up-rgb:88,166,230;
+--vd-down-rgb:240,146,62}
+.vd .vd-bare{display:none}
 .vd *{box-sizing:border-box}
 .vd p,.vd h3,.vd dl,.vd dd,.vd dt,.vd ol,.vd ul{margin:0;padding:0}
+.vd dd,.vd dt{float:none;width:auto}
 .vd .vd-say{display:flex;flex-wrap:wrap;align-items:baseline;gap:.15em 1.6em;margin:0 0 .9em}
 .vd h3{font-size:1.2em;font-weight:650;line-height:1.3;letter-spacing:-.01em}
 .vd .vd-say span{opacity:.75}
 .vd .vd-say b{font-weight:650}
 .vd .vd-verdict{display:flex;gap:.85em;align-items:flex-start;padding:.8em 1em;margin:0 0 1.2em;
 border:1px solid;border-left-width:5px;border-radius:8px}
-.vd .vd-verdict.vd-yes{border-color:var(--vd-yes);background:rgba(15,138,109,.1)}
+.vd .vd-verdict.vd-yes{border-color:var(--vd-yes);background:rgba(12,125,98,.1)}
 .vd .vd-verdict.vd-no{border-color:var(--vd-no);background:rgba(207,58,99,.1)}
 .vd .vd-mark{flex:none;width:1.55em;height:1.55em;margin-top:.05em;border-radius:50%;color:#fff;
 font-weight:700;line-height:1.55em;text-align:center}
@@ -62,8 +67,11 @@ font-size:.82em}
 .vd tbody tr{display:grid;grid-template-columns:1fr auto;padding:.45em 0}
 .vd tbody th{padding:0 .8em 0 0}.vd .vd-b{grid-column:1/3;grid-row:2}
 .vd .vd-i{grid-column:1/3;grid-row:3}.vd svg{height:24px}.vd colgroup{display:none}}
-@media print{.vd{max-width:none;print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.vd tr,.vd .vd-verdict,.vd dl{break-inside:avoid}}
+@media(max-width:620px){.vd dl{grid-template-columns:repeat(auto-fit,minmax(118px,1fr));gap:.8em 1em}}
+@media(forced-colors:active){.vd svg,.vd i,.vd mark,.vd .vd-mark,.vd .vd-badge{forced-color-adjust:none}}
+@media print{.vd{max-width:none;color:#000;print-color-adjust:exact;-webkit-print-color-adjust:exact}
+.vd tr,.vd .vd-verdict,.vd dl,.vd summary{break-inside:avoid}.vd h3,.vd h4{break-after:avoid}
+.vd details:not(.vd-sheet)::details-content{content-visibility:visible;block-size:auto}}
 """
 VIEW_STYLE = """
 .vd{--vd-up-deep:#1d5d97;--vd-down-deep:#a34a00;--vd-up-rgb:47,127,193;--vd-down-rgb:217,115,13}
@@ -73,7 +81,7 @@ VIEW_STYLE = """
 .vd .vd-view>figure+figure,.vd .vd-one>figure+figure{margin-top:.7em}
 .vd .vd-pair,.vd .vd-strip{display:flex;flex-wrap:wrap;gap:1em 1.2em;align-items:flex-start}
 .vd .vd-stage{display:grid;grid-template-columns:minmax(0,var(--w,1fr));justify-content:start}
-.vd .vd-ruled{grid-template-columns:3em minmax(0,1fr);justify-content:stretch}
+.vd .vd-ruled{grid-template-columns:3.6em minmax(0,1fr);justify-content:stretch}
 .vd .vd-wide{justify-content:stretch}
 .vd figcaption+.vd-ruled{margin-top:.55em}
 .vd .vd-strip .vd-stage+.vd-stage{margin-top:.4em}
@@ -83,6 +91,7 @@ background:var(--vd-tint);border-radius:3px}
 .vd .vd-sharp{image-rendering:pixelated}
 .vd .vd-light{filter:grayscale(1) invert(1) contrast(.8) brightness(1.12)}
 .vd .vd-gray{filter:grayscale(1) contrast(.62) brightness(1.22)}
+.vd .vd-ground{fill:#fff}
 .vd .vd-borders{fill:none;stroke:#fff;stroke-opacity:.5;stroke-width:.8}
 .vd .vd-part{fill-opacity:calc(.08 + .5*var(--s));stroke-width:1.6;stroke-opacity:calc(.35 + .65*var(--s))}
 .vd .vd-part.vd-up{stroke:var(--vd-up-deep)}
@@ -172,7 +181,7 @@ image-rendering:pixelated}
 .vd .vd-new{fill-opacity:.2}
 .vd .vd-size{fill:currentColor;fill-opacity:.55}
 .vd .vd-key+table{margin-top:1.6em}
-.vd .vd-notes+.vd-say{margin-top:2.4em}
+.vd .vd-notes+.vd-say,.vd table+.vd-say{margin-top:2.4em}
 @media(max-width:620px){.vd .vd-matrix thead{display:block}
 .vd .vd-matrix tr{display:grid;grid-template-columns:1fr auto 6.5em;align-items:baseline}
 .vd .vd-matrix thead th:nth-child(2){grid-column:1/4;grid-row:2}
@@ -225,7 +234,7 @@ font-style:normal;font-size:.82em}
 @media print{.vd .vd-box{overflow:visible}}
 """
 CURVE_STYLE = """
-.vd{--vd-0:#2f7fc1;--vd-1:#d9730d;--vd-2:#0f8a6d;--vd-3:#a8559b;--vd-4:#8a6d1f;--vd-5:#cf3a63;--vd-6:#4a6fd0;
+.vd{--vd-0:#2874b5;--vd-1:#b85c00;--vd-2:#0c7d62;--vd-3:#a8559b;--vd-4:#8a6d1f;--vd-5:#cf3a63;--vd-6:#4a6fd0;
 --vd-7:#5f7d2c}
 .vd .vd-curves{margin:0 0 1.6em}
 .vd .vd-curves figcaption{max-width:62ch;margin:0 0 .9em}
@@ -247,7 +256,7 @@ CURVE_STYLE = """
 """
 CHECK_STYLE = """
 .vd .vd-verdict.vd-none{border-color:var(--vd-line);background:var(--vd-tint)}
-.vd .vd-none .vd-mark{background:#868b92}
+.vd .vd-none .vd-mark{background:#6b7078}
 .vd h4{margin:0 0 .4em;font-size:1.12em;font-weight:650;line-height:1.3}
 .vd .vd-family{margin:2.4em 0 0;padding:0;border:0}
 .vd .vd-box{overflow-x:auto;padding:0 0 .3em}
@@ -314,10 +323,9 @@ margin:0 0 1.4em}
 .vd .vd-two svg:first-child rect{fill-opacity:.3;stroke-width:1.5}
 .vd .vd-two svg:first-child .vd-up{stroke:var(--vd-up)}.vd .vd-two svg:first-child .vd-down{stroke:var(--vd-down)}
 .vd .vd-apart{padding:0 0 0 1em}
-.vd .vd-difference td span,.vd .vd-difference td small{display:block}
-.vd .vd-difference td.vd-w span:first-child{font-weight:450}
+.vd .vd-difference td.vd-w div:first-child{font-weight:450}
 .vd .vd-difference td.vd-i{opacity:1}
-.vd .vd-larger td.vd-i span{font-weight:650}
+.vd .vd-larger td.vd-i div{font-weight:650}
 .vd .vd-difference td small{opacity:.8}
 @media(max-width:620px){.vd .vd-difference .vd-b{grid-column:1/3;grid-row:auto}
 .vd .vd-difference .vd-apart{padding:.3em 0 0}.vd .vd-difference .vd-two{grid-row:2}
@@ -333,11 +341,20 @@ h2{margin:0 0 1em;font-size:1.25em;font-weight:650;overflow-wrap:anywhere}
 .lead{max-width:65ch;margin:.7em 0 0;font-size:1.08em;opacity:.8;overflow-wrap:anywhere}
 section{margin:2.6em 0 0}
 section+section{padding-top:2.6em;border-top:1px solid rgba(128,128,128,.28)}
+nav{margin:1.6em 0 0}
+nav ol{margin:0;padding:0 0 0 1.4em}
+nav li{margin:.15em 0;overflow-wrap:anywhere}
+a{color:inherit;text-decoration-color:rgba(128,128,128,.7);text-underline-offset:.18em}
+a:hover{text-decoration-color:currentColor}
+a:focus-visible,summary:focus-visible{outline:2.5px solid currentColor;outline-offset:2px}
+.text{max-width:65ch;margin:-.4em 0 1.2em;overflow-wrap:anywhere}
 .vd{max-width:none}
 .vd .vd-scores tr>th:first-child{position:sticky;left:0;z-index:1;background:var(--paper)}
 footer{margin:4em 0 0;font-size:.84em;opacity:.65}
 @media(max-width:620px){main{padding:28px 16px 40px}h1{font-size:1.55em}}
 @media(prefers-color-scheme:dark){:root{--paper:#15181c;--ink:#e4e7ea}
 .vd{--vd-up:#58a6e6;--vd-down:#f0923e;--vd-up-rgb:88,166,230;--vd-down-rgb:240,146,62}}
-@media print{:root{--paper:#fff;--ink:#000}main{padding:0}}
+@media print{:root{color-scheme:light;--paper:#fff;--ink:#000}main{max-width:none;padding:0}
+.vd{--vd-up:#2f7fc1;--vd-down:#d9730d;--vd-up-rgb:47,127,193;--vd-down-rgb:217,115,13}
+h2{break-after:avoid}nav a{text-decoration:none}}
 """

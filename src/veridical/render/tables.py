@@ -6,20 +6,21 @@ import math
 from collections.abc import Callable, Sequence
 
 from veridical.records import Verdict
-from veridical.render.markup import NONE, Markup, escape, minus, tag
+from veridical.render.markup import NONE, SPACE, Markup, escape, join, minus, spaced, tag
 from veridical.render.words import Weighed, decimals, measured
 
 Span = tuple[float, float]  # the ends of an axis; zero lies between them
 Scale = tuple[Span, Callable[[float], str]]  # an axis, and how to write the numbers on it
 
 COLORS = ("--vd-up", "--vd-down")
+LONGEST_BARE = 12  # characters
 EFFECT = ("right: raises the output", "left: lowers it")
 
 
 def judgment(verdict: Verdict, words: str = "") -> Markup:
     """The verdict in a box, with a mark and words beside its color."""
     kind, mark, known = ("yes", "✓", "Believe it") if verdict.passed else ("no", "✗", "Read with care")
-    said = tag("p", {}, tag("strong", {}, escape(words or known)), escape(verdict.sentence, 800))
+    said = tag("p", {}, tag("strong", {}, escape(words or known)), SPACE, escape(verdict.sentence, 800))
     badge = tag("span", {"class": "vd-mark", "aria-hidden": "true"}, escape(mark))
     return tag("div", {"class": f"vd-verdict vd-{kind}"}, badge, said)
 
@@ -73,7 +74,7 @@ def row(name: str, drawn: Markup, numbers: tuple[str, str], key: Markup = NONE) 
     return tag(
         "tr",
         {},
-        tag("th", {"scope": "row"}, key, tag("bdi", {}, escape(name))),
+        tag("th", {"scope": "row"}, key, SPACE if key else NONE, tag("bdi", {}, escape(name))),
         tag("td", {"class": "vd-b"}, drawn),
         tag("td", {"class": "vd-w"}, escape(numbers[0])),
         tag("td", {"class": "vd-i"}, escape(numbers[1])),
@@ -100,7 +101,14 @@ def bar(value: float, ends: Span | None, span: Span, kind: str = "") -> Markup:
             tag("path", {"class": "vd-whisk", "d": f"M{low:g} 16H{high:g}M{low:g} 12V20M{high:g} 12V20"})
         )
     frame = {"aria-hidden": "true", "viewBox": "0 0 400 32", "preserveAspectRatio": "none"}
-    return tag("svg", frame, *shapes)
+    return join(tag("svg", frame, *shapes), _bare(value, span))
+
+
+def _bare(value: float, span: Span) -> Markup:
+    """The bar in characters, for previews that take away drawings and styles; elsewhere it is not shown."""
+    longest = max(abs(span[0]), abs(span[1])) or 1.0
+    length = round(LONGEST_BARE * min(abs(value) / longest, 1.0))
+    return tag("i", {"class": "vd-bare", "aria-hidden": "true"}, escape("█" * length)) if length else NONE
 
 
 def legend(up: str, down: str, *words: str) -> Markup:
@@ -109,17 +117,15 @@ def legend(up: str, down: str, *words: str) -> Markup:
         tag("span", {}, tag("i", {"style": f"background:var({color})"}), escape(say))
         for color, say in zip(COLORS, (up, down), strict=True)
     )
-    return tag("p", {"class": "vd-key"}, *swatches, *(tag("span", {}, escape(say)) for say in words))
+    return tag("p", {"class": "vd-key"}, *spaced(*swatches, *(tag("span", {}, escape(say)) for say in words)))
 
 
 def facts(entries: Sequence[tuple[str, str, str]]) -> Markup:
     """Numbers, each with its name above and what it means below."""
-    shown = (
-        tag(
-            "div", {}, tag("dt", {}, escape(name)), tag("dd", {}, escape(value), tag("small", {}, escape(meaning)))
-        )
-        for name, value, meaning in entries
-    )
+    shown = []
+    for name, value, meaning in entries:
+        said = tag("dd", {}, escape(value), SPACE, tag("small", {}, escape(meaning)))
+        shown.append(tag("div", {}, tag("dt", {}, escape(name)), said))
     return tag("dl", {}, *shown)
 
 

@@ -28,14 +28,14 @@ from veridical.render.canvas import (
     with_unit,
 )
 from veridical.render.marks import Marks, pieces, telling
-from veridical.render.markup import NONE, Markup, escape, join, tag, whole
+from veridical.render.markup import NONE, Markup, escape, join, spaced, tag, whole
 from veridical.render.media import PICTURE, SMALL, picture
 from veridical.render.pixels import Bytes, Labels, borders, heat, inside, outline, sample, shrink
 from veridical.render.waves import players, series, waveform
 from veridical.render.words import percent
 
 WIDTH, STRIP, MAP = 412, 196, 360  # pixels: a picture, one of several frames, a spectrogram
-FINE = 150  # places of an outline along the longer side of a picture
+FINE, MANY = 140, 80  # places of an outline along the longer side of a picture; fewer where parts are many
 MOST_FRAMES = 8
 MOST_SHAPES = 40  # parts tinted in one frame
 MOST_TINTED, MOST_TOLD = 400, 150  # pieces of a text that are tinted, and that tell their numbers
@@ -69,7 +69,7 @@ def _key() -> Markup:
     signs = (("vd-up", "raises the output, solid line"), ("vd-down", "lowers it, dashed line"))
     entries = [tag("span", {}, tag("i", {"class": sign}), escape(words)) for sign, words in signs]
     words = "deeper tint: stronger", "no line: may be zero, by its interval"
-    return tag("p", {"class": "vd-key"}, *entries, *(tag("span", {}, escape(w)) for w in words))
+    return tag("p", {"class": "vd-key"}, *spaced(*entries, *(tag("span", {}, escape(w)) for w in words)))
 
 
 def _text(view: View, marks: Marks, most: int) -> Markup:
@@ -189,7 +189,7 @@ def _pair(
     """A picture as it is, and in gray under the tinted outlines of its parts; stored once, shown twice."""
     what, width, axes = told
     sharp = "vd-sharp" if max(labels.shape) < 128 else ""
-    labels = _coarse(labels, FINE if width > STRIP else FINE * 2 // 3)
+    labels = _coarse(labels, FINE if width > STRIP and len(marks.names) <= MANY else FINE * 3 // 4)
     h, w = labels.shape
     size = (float(w), float(h))
     name = f"vd-{hashlib.blake2b(content.encode(), digest_size=8).hexdigest()}"

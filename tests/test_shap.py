@@ -1,0 +1,118 @@
+"""Explanations in shap's form: the sum is the surrogate's value, and shap's plots draw them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import explanations as made
+import veridical as vd
+import view_cases as cases
+from veridical.records import Explanations
+
+with warnings.catch_warnings():  # of shap and what it imports
+    warnings.simplefilter("ignore")
+    shap = pytest.importorskip("shap")
+pyplot = pytest.importorskip("matplotlib.pyplot")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    pyplot.switch_backend("Agg")
+    yield
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("case", [made.mushroom, made.unmeasured, made.constant, *cases.PLAIN])
+def test_base_and_values_add_up_to_the_surrogate(case: Any) -> None:
+    e = case()
+    found = e.to_shap()
+    assert isinstance(found, shap.Explanation)
+    np.testing.assert_array_equal(found.values, e.weights)
+    np.testing.assert_allclose(found.base_values + found.values.sum(), e.local_prediction)
+    assert list(found.feature_names) == list(e.names)
+    assert found.output_names == str(e.target)
+
+
+def test_the_base_is_the_intercept_where_parts_are_there_or_not() -> None:
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    e = vd.explain(lambda X: X @ [1.0, 2.0, 0.0], vd.Rows(X), X[0])
+    assert e.to_shap().base_values == pytest.approx(e.intercept)
+    by_shap = vd.explain(lambda X: X @ [1.0, 2.0, 0.0], vd.Rows(X), X[0], method=vd.KernelShap()).to_shap()
+    assert by_shap.base_values + by_shap.values.sum() == pytest.approx(float(X[0] @ [1.0, 2.0, 0.0]))
+
+
+def test_bounds_are_the_intervals_where_they_were_measured() -> None:
+    e = made.unmeasured()
+    found = e.to_shap()
+    known = np.isfinite(e.intervals).all(axis=1)
+    np.testing.assert_array_equal(found.lower_bounds[known], e.intervals[known, 0])
+    np.testing.assert_array_equal(found.upper_bounds[known], e.intervals[known, 1])
+    assert np.isnan(found.upper_bounds[~known]).all()
+
+
+ONE: dict[str, Callable[[Any], Any]] = {
+    "waterfall": lambda e: shap.plots.waterfall(e, show=False),
+    "bar": lambda e: shap.plots.bar(e, show=False),
+    "force": lambda e: shap.plots.force(e, matplotlib=True, show=False),
+}
+MANY: dict[str, Callable[[Any], Any]] = {
+    "beeswarm": lambda e: shap.plots.beeswarm(e, show=False),
+    "bar": lambda e: shap.plots.bar(e, show=False),
+    "heatmap": lambda e: shap.plots.heatmap(e, show=False),
+    "waterfall of a row": lambda e: shap.plots.waterfall(e[1], show=False),
+    "force": lambda e: shap.plots.force(e),
+}
+
+
+@pytest.mark.parametrize("plot", ONE.values(), ids=list(ONE))
+@pytest.mark.parametrize("case", [made.mushroom, made.unmeasured, cases.text, cases.picture])
+def test_shap_draws_one(case: Any, plot: Any) -> None:
+    plot(case().to_shap())
+    assert pyplot.gcf().axes
+
+
+@pytest.mark.parametrize("plot", MANY.values(), ids=list(MANY))
+def test_shap_draws_many(plot: Any) -> None:
+    assert plot(made.many(12).to_shap()) is not None or pyplot.gcf().axes
+
+
+def test_many_rows_are_columns_of_the_table() -> None:
+    table = pd.DataFrame({"age": [20.0, 40.0, 60.0, 80.0] * 10, "home": ["rent", "own"] * 20})
+    rows = vd.Rows(table)
+    many = vd.explain_many(lambda X: 0.01 * X["age"] + 0.2 * (X["home"] == "own"), rows, table.head(4))
+    found = many.to_shap()
+    assert found.feature_names == ["age", "home"]
+    np.testing.assert_array_equal(found.values, [e.weights for e in many])
+    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), [e.local_prediction for e in many])
+    ages = found.data[:, 0]
+    assert (np.diff(ages) > 0).all()  # bins can be colored from low to high
+    assert np.isnan(found.data[:, 1]).all()
+    assert found.display_data[:, 1].tolist() == ["rent", "own"] * 2
+
+
+def test_words_that_are_not_there_count_nothing() -> None:
+    texts = ["a good film", "a bad film"]
+    many = vd.explain_many(lambda T: [0.1 + 0.5 * ("good" in t) for t in T], vd.Words(), texts)
+    found = many.to_shap()
+    good, bad = (found.feature_names.index(word) for word in ("good", "bad"))
+    np.testing.assert_allclose(found.values[:, good], [0.5, 0.0])
+    np.testing.assert_array_equal(found.data[:, [good, bad]], [[1, 0], [0, 1]])
+    assert found.display_data[:, bad].tolist() == ["not there", "there"]
+
+
+def test_parts_at_different_places_are_refused() -> None:
+    with pytest.raises(vd.InputError, match="at the same places"):
+        Explanations((cases.picture(), cases.picture(w=50))).to_shap()
+    with pytest.raises(vd.InputError, match="no explanations"):
+        Explanations(()).to_shap()
+
+
+def test_rows_of_several_targets_name_none() -> None:
+    assert made.many(12).to_shap().output_names is None
