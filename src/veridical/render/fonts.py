@@ -80,9 +80,9 @@ class Face:
         return len(text) <= _most(size, room) and self.width(text, size) <= room
 
     def wrap(self, text: str, size: float, room: float, bold: bool = False) -> list[str]:
-        """The text in lines of at most so many inches; words that are longer are broken."""
+        """The text in lines of at most so many inches; words that are longer are broken, percentages are not."""
         lines, line = list[str](), ""
-        for word in text.split():
+        for word in " ".join(text.split()).replace(" %", "\u00a0%").split(" "):
             joined = f"{line} {word}" if line else word
             if self.width(joined, size, bold) <= room:
                 line = joined
