@@ -11,8 +11,7 @@ def table() -> str:
     """A line a metric: what it measures, and which direction is better."""
     head = "| metric | family | better | what it measures |\n| --- | --- | --- | --- |\n"
     return head + "".join(
-        f"| `{each.name}` | {each.family} | {each.better} | {each.sentence.replace('|', chr(92) + '|')} |\n"
-        for each in METRICS.values()
+        f"| `{each.name}` | {each.family} | {each.better} | {each.sentence} |\n" for each in METRICS.values()
     )
 
 

@@ -36,7 +36,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "veridical explain model.py:forest data.csv --row 4 --rng 1 --out after.json",
         "veridical compare before.json after.json --names before,after",
     ),
-    "show": ("veridical show many.parquet", "veridical show before.json --out before.svg --quiet"),
+    "show": (
+        "veridical show many.parquet",
+        "veridical show many.parquet --row 7 --out seventh.svg",
+    ),
     "version": ("veridical version",),
 }
 

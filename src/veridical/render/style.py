@@ -81,7 +81,7 @@ VIEW_STYLE = """
 .vd .vd-view>figure+figure,.vd .vd-one>figure+figure{margin-top:.7em}
 .vd .vd-pair,.vd .vd-strip{display:flex;flex-wrap:wrap;gap:1em 1.2em;align-items:flex-start}
 .vd .vd-stage{display:grid;grid-template-columns:minmax(0,var(--w,1fr));justify-content:start}
-.vd .vd-ruled{grid-template-columns:3em minmax(0,1fr);justify-content:stretch}
+.vd .vd-ruled{grid-template-columns:3.6em minmax(0,1fr);justify-content:stretch}
 .vd .vd-wide{justify-content:stretch}
 .vd figcaption+.vd-ruled{margin-top:.55em}
 .vd .vd-strip .vd-stage+.vd-stage{margin-top:.4em}
