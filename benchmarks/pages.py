@@ -1,16 +1,22 @@
 """Bytes of HTML and the time to make it: one explanation of every kind, and a thousand on one page.
 
-Instances are real where scikit-learn, scikit-image and librosa bring them: tumors, prose, photographs, a trumpet.
-``page_kb`` and ``notebook_kb`` are bytes of ``save("x.html")`` and of ``_repr_html_``, in thousands. ``ms`` is the
-median time of one ``_repr_html_``; ``floor_ms`` that of what cannot be left out: the same pixels or samples given
-once to the encoder of the page. ``lime_kb`` is the page that lime makes of an explanation of its own.
+Instances are real where scikit-learn and scikit-image bring them: tumors, prose, photographs; recordings are made.
+``page_kb`` and ``notebook_kb`` are thousands of bytes of ``save("x.html")`` and of ``_repr_html_``; ``ms`` is the
+median time of the processor for one ``_repr_html_``, ``encoding_ms`` how much of it the encoders of pictures and
+sounds take, which no page can do without. ``lime_kb`` is what lime's ``as_html`` gives for the same table row.
 """
 
 from __future__ import annotations
 
+import argparse
 import inspect
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -21,9 +27,12 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import veridical as vd
+from tables import Target, arguments, at_least, at_most, finish
+from veridical.render import maps, views, waves
 
 RATE = 16_000
 ONE, MANY, TIME = 60.0, 5000.0, 50.0  # thousands of bytes of one and of many, milliseconds
+LONG = "10 s"  # a recording that cannot be made so small: four players of ten seconds
 QUICK = vd.Lime(n_samples=200)
 
 
@@ -110,6 +119,19 @@ def record() -> vd.Explanation:
     return vd.explain(model, fields, instance, method=vd.Lime(n_samples=600))
 
 
+def gallery(n: int) -> vd.Explanations:
+    """Pieces of photographs."""
+    both = (photos.astronaut(), photos.coffee())
+    pieces = [both[i % 2][5 * i : 5 * i + 256, 9 * i : 9 * i + 256] for i in range(min(n, 20))]
+    return vd.Explanations(tuple(seen(piece, 30) for piece in pieces) * (n // len(pieces)))
+
+
+def library(n: int) -> vd.Explanations:
+    """Texts of a hundred words."""
+    different = min(n, 100)
+    return vd.Explanations(tuple(read(prose(100, 37 * i)) for i in range(different)) * (n // different))
+
+
 ONES: Mapping[str, Callable[[], vd.Explanation]] = {
     "table row, 30 columns": lambda: tumors(1)[0],
     "text, 40 words": lambda: read(prose(40)),
@@ -123,7 +145,100 @@ ONES: Mapping[str, Callable[[], vd.Explanation]] = {
     "recording, 3 s, slices": lambda: heard(vd.Slices(rate=RATE), 3.0),
     "recording, 10 s, slices": lambda: heard(vd.Slices(rate=RATE), 10.0),
     "recording, 3 s, tiles": lambda: heard(vd.Tiles(rate=RATE), 3.0),
-    "recording, 30 s, tiles": lambda: heard(vd.Tiles(rate=RATE), 30.0),
+    "recording, 10 s, tiles": lambda: heard(vd.Tiles(rate=RATE), 10.0),
     "series, 3 × 2,000": followed,
     "record of text, photo, number": record,
 }
+MANIES: Mapping[str, Callable[[int], vd.Explanations]] = {
+    "1,000 table rows, 30 columns": lambda n: tumors(n),
+    "1,000 texts, 100 words": lambda n: library(n),
+    "100 photos, 256 × 256": lambda n: gallery(max(n // 10, 20)),
+}
+
+
+@contextmanager
+def timed(spent: list[float]) -> Iterator[None]:
+    """Write down the time that the encoders of pictures and sounds take."""
+    places = ((views, "picture"), (maps, "picture"), (waves, "recording"))
+    known = [getattr(module, name) for module, name in places]
+
+    def watched(encode: Callable[..., str]) -> Callable[..., str]:
+        def run(*given: Any) -> str:
+            start = process_time()
+            made = encode(*given)
+            spent.append(process_time() - start)
+            return made
+
+        return run
+
+    for (module, name), encode in zip(places, known, strict=True):
+        setattr(module, name, watched(encode))
+    try:
+        yield
+    finally:
+        for (module, name), encode in zip(places, known, strict=True):
+            setattr(module, name, encode)
+
+
+def measure(name: str, shown: Any, repetitions: int) -> dict[str, Any]:
+    """One record as a page and in a notebook."""
+    with tempfile.TemporaryDirectory() as folder:
+        shown.save(Path(folder) / "page.html")
+        size = (Path(folder) / "page.html").stat().st_size
+    times, encoding, markup = list[float](), list[float](), ""
+    for _ in range(repetitions):
+        spent = list[float]()
+        with timed(spent):
+            start = process_time()
+            markup = shown._repr_html_()
+            times.append(process_time() - start)
+        encoding.append(sum(spent))
+    return {
+        "what": name, "page_kb": size / 1000, "notebook_kb": len(markup.encode()) / 1000,
+        "ms": 1000 * median(times), "encoding_ms": 1000 * median(encoding),
+    }  # fmt: skip
+
+
+def lime_page() -> float:
+    """Thousands of bytes of the page that lime makes of one table row, 0 where lime is not installed."""
+    try:
+        from lime.lime_tabular import LimeTabularExplainer
+    except ImportError:
+        return 0.0
+    table = load_breast_cancer()
+    forest = RandomForestClassifier(30, random_state=0).fit(table.data, table.target)
+    explainer = LimeTabularExplainer(table.data, feature_names=table.feature_names, random_state=0)
+    return len(explainer.explain_instance(table.data[0], forest.predict_proba).as_html().encode()) / 1000
+
+
+def judge(ones: list[dict[str, Any]], manies: list[dict[str, Any]], lime: float) -> list[Target]:
+    short = [row for row in ones if LONG not in row["what"]]
+    silent = [row for row in short if "recording" not in row["what"]]
+    large, slow = (max(short, key=lambda row: row["page_kb"]), max(silent, key=lambda row: row["ms"]))
+    longest = max(ones, key=lambda row: row["page_kb"])
+    loud = max((row for row in short if "recording" in row["what"]), key=lambda row: row["ms"])
+    smaller = lime / ones[0]["page_kb"]
+    return [
+        at_most(f"one explanation, thousands of bytes, the most ({large['what']})", ONE, large["page_kb"]),
+        Target(f"the most of long recordings ({longest['what']})", "", f"{longest['page_kb']:.3g}", True),
+        *(at_most(f"{row['what']}, thousands of bytes", MANY, row["page_kb"]) for row in manies),
+        at_most(f"one explanation, milliseconds, the most ({slow['what']})", TIME, slow["ms"]),
+        Target(
+            f"the most of recordings ({loud['what']})", "",
+            f"{loud['ms']:.3g}, of which {loud['encoding_ms']:.3g} for MP3", True,
+        ),
+        *([at_least("times smaller than lime's page of the same row", 20, smaller)] if lime else []),
+    ]  # fmt: skip
+
+
+def main(settings: argparse.Namespace) -> None:
+    repetitions, n = (3, 100) if settings.quick else (15, 1000)
+    ones = [measure(name, make(), repetitions) for name, make in ONES.items()]
+    manies = [measure(name, make(n), 1) for name, make in MANIES.items()]
+    lime = lime_page()
+    rows = [{**row, "lime_kb": lime if i == 0 and lime else None} for i, row in enumerate([*ones, *manies])]
+    finish("pages", settings, rows, judge(ones, manies, lime))
+
+
+if __name__ == "__main__":
+    main(arguments(__doc__).parse_args())

@@ -22,6 +22,7 @@ ORDER = (
     "pick",
     "memory",
     "imports",
+    "pages",
     "commands",
     "shapley",
     "audit",

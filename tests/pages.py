@@ -87,6 +87,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
+        data = data.replace("\u00a0", " ")
         if "style" not in self.open:
             self.texts.append(data)
         if "td" in self.open or "th" in self.open:

@@ -160,7 +160,7 @@ def test_right_labels_pass() -> None:
     assert "fails, as it should" in found.notes[0]
     known = measures(found)
     for name in (UNSEEN, LOSS, "self-influence", "Lime: weight against the label"):
-        assert known[f"{name}: precision at 10%"].value > 0.7
+        assert known[f"{name}: precision at 10 %"].value > 0.7
         assert known[f"{name}: AUROC"].value > 0.9
         assert abs(known[f"{name}: AUROC"].nulls["noise"] - 0.5) < 0.15
     assert set(known["Lime: unlike its class: AUROC"].nulls) == {"constant", "noise", "shuffled", "another"}

@@ -73,6 +73,7 @@ class Reader(HTMLParser):
         self.classes.pop()
 
     def handle_data(self, data: str) -> None:
+        data = data.replace("\u00a0", " ")
         for name in {word for entry in self.classes for word in entry.split()}:
             self.texts[name] = self.texts.get(name, "") + data
 

@@ -161,10 +161,10 @@ def _verdict(
     line, limit = lines[worst][0], float(limits[worst])
     begin = words.same if not passed else words.changed if line.value <= limit else words.unsure
     chance = ", but so much may be chance" if begin == words.unsure else ""
-    left, what = f"{max(line.value, 0):.0%}", _told(found[worst].name)
+    left, what = f"{100 * max(line.value, 0):.0f} %", _told(found[worst].name)
     sentence = (
-        f"{begin}: of how alike they are when made again, {left} is left ({what}), and at most {limit:.0%} may "
-        f"be{chance}."
+        f"{begin}: of how alike they are when made again, {left} is left ({what}), and at most "
+        f"{100 * limit:.0f} % may be{chance}."
     )
     return Verdict(
         passed, line.value, limit, sentence, interval=(line.low, line.high), nulls=line.nulls,

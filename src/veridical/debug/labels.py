@@ -192,7 +192,7 @@ class Scored(Record):
             nulls += [(NOISE, rng.standard_normal(len(scores))) for _ in range(DRAWS)]
             nulls.append((CONSTANT, np.zeros(len(scores))))
         rate: Measure = partial(precision, share=self.share)
-        for what, measure in ((f"{PRECISION}{self.share:.0%}", rate), (": AUROC", auroc)):
+        for what, measure in ((f"{PRECISION}{100 * self.share:.0f} %", rate), (": AUROC", auroc)):
             known: dict[str, list[float]] = {}
             for null, each in nulls:
                 known.setdefault(null, []).append(measure(each, self.wrong)[0])

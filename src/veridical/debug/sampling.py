@@ -144,7 +144,7 @@ def _inputs(subject: Subject, rows: Ints) -> Any:
 
 def _verdict(line: Measured, area: Measured, notes: tuple[str, ...]) -> Verdict:
     passed = not line.low > LIMIT
-    share, real = f"{line.value:.0%}", f"{line.nulls[ANOTHER]:.0%}"
+    share, real = f"{100 * line.value:.0f} %", f"{100 * line.nulls[ANOTHER]:.0f} %"
     where = f"lie where hardly any real instance lies (of real ones that were left out, {real} do)"
     if not passed:
         words = (

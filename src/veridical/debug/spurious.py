@@ -311,8 +311,9 @@ def _flat(places: Bools) -> Any:
 
 def _sentence(passed: bool, first: Floats, second: Floats, sizes: Floats) -> str:
     numbers = (
-        f"it gives the shortcut {first.mean():.0%} of its weight for a model that uses it, {second.mean():.0%} "
-        f"for one that does not, and {sizes.mean():.0%} is the shortcut's share of the parts"
+        f"it gives the shortcut {100 * first.mean():.0f} % of its weight for a model that uses it, "
+        f"{100 * second.mean():.0f} % for one that does not, and {100 * sizes.mean():.0f} % is its share "
+        "of the parts"
     )
     if passed:
         return f"The explanation shows a planted shortcut: {numbers}."

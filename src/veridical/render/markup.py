@@ -25,7 +25,7 @@ SPACE = Markup(" ")  # between elements, so that what is copied, read aloud or w
 
 def escape(text: object, limit: int = 100) -> Markup:
     """Foreign text on one line, cut to ``limit``, made fit for markup."""
-    return Markup(html.escape(plain(text, limit), quote=True))
+    return Markup(html.escape(plain(text, limit), quote=True).replace(" %", "\u00a0%"))
 
 
 def whole(text: str) -> Markup:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from veridical.evaluate.records import Metric, Report, Score
 from veridical.render.terminal import column, wrap
 from veridical.render.words import Fact, cells, count, plain, shorten
 
-BLOCKS = "▁▂▃▄▅▆▇█"
 ARROWS = {"higher": "↑", "lower": "↓"}
 LONGEST = 9  # characters of a number before it is written with an exponent
 NAMES, HEADS = 28, 24  # columns of a terminal that the name of a method and of a metric may take
 BEST = "best of its column, or cannot be told from the best (paired test, adjusted for all pairs of a metric)"
 LEVEL = "not shown to be better than all of its null rows"
 RANGE = "95 % interval over instances"
+MORE = "{} more metrics, with curves and examples: .save('report.html'); all numbers: .to_frame()"
 REFERENCES = "rows that know what was changed"
 
 
@@ -74,8 +74,16 @@ class Sheet:
 def sheets_of(report: Report) -> list[Sheet]:
     """A sheet a family, in the order of the metrics."""
     families = dict.fromkeys(m.family for m in report.metrics)
-    told = {m.name: report.sentence(m) for m in report.metrics}
-    return [_sheet(report, family, told) for family in families]
+    return [_sheet(report, family, [m for m in report.metrics if m.family == family]) for family in families]
+
+
+def _short(report: Report) -> list[Sheet]:
+    """The first metric of every kind of cause, side by side in one sheet."""
+    causes = dict.fromkeys(c.cause for c in report.curves)
+    first = [m for cause in causes for m in [m for m in report.metrics if m.family == cause][:1]]
+    sheet = _sheet(report, first[0].name.rpartition(" (")[0] or first[0].name, first)
+    columns = tuple(replace(c, title=c.metric.family) for c in sheet.columns)
+    return [replace(sheet, columns=columns, sentences=(first[0].sentence,))]
 
 
 def headline(r: Report) -> str:
@@ -118,8 +126,7 @@ def best_of(r: Report, metric: str) -> tuple[str, ...]:
     return r.best(metric) if some and known > 1 else ()
 
 
-def _sheet(r: Report, family: str, told: Mapping[str, str]) -> Sheet:
-    metrics = [m for m in r.metrics if m.family == family]
+def _sheet(r: Report, family: str, metrics: Sequence[Metric]) -> Sheet:
     known = {s.method for s in r.scores if math.isfinite(s.mean) and s.metric in {m.name for m in metrics}}
     references = [row for row in r.references if row in known]
     rows = (*r.methods, *references, *(row for row in r.nulls if row in known or not r.curves))
@@ -136,7 +143,7 @@ def _sheet(r: Report, family: str, told: Mapping[str, str]) -> Sheet:
         title, _, cause = metric.name.rpartition(" (")
         short = title if cause.removesuffix(")") in causes else metric.name
         columns.append(Column(metric, tuple(made), figures(c.score for c in made), short))
-    sentences, sizes = tuple(told[m.name] for m in metrics), (len(r.methods), len(references))
+    sentences, sizes = tuple(r.sentence(m) for m in metrics), (len(r.methods), len(references))
     return Sheet(family, sentences, rows, *sizes, tuple(columns), tuple(notes))
 
 
@@ -164,32 +171,19 @@ def p_words(p: float) -> str:
 
 
 def report_picture(report: Report, width: int = 80) -> str:
-    """Every family as a table, with what its numbers say above it."""
+    """Every family as a table, what its numbers say above it; of known causes, the findings and one table."""
     r, wide = report, max(width, 50)
     lines = [headline(r), *([""] if r.findings else []), *(plain(s, 900).strip() for s in r.findings)]
-    sheets = sheets_of(r)
+    sheets = _short(r) if r.curves else sheets_of(r)
     for sheet in sheets:
-        said = () if r.findings else sheet.sentences
-        lines += ["", f"── {plain(sheet.family, 60)} ──", *(plain(s, 600).strip() for s in said)]
-        lines += _curves(r, sheet.family)
+        lines += ["", f"── {plain(sheet.family, 60)} ──", *(plain(s, 600).strip() for s in sheet.sentences)]
         lines += _table(sheet, wide)
         lines += [f"({i}) {note}" for i, note in enumerate(sheet.notes, 1)]
     lines += ["", *_key(sheets)] if sheets else []
+    shown = sum(len(sheet.columns) for sheet in sheets)
+    lines += [MORE.format(len(r.metrics) - shown)] if shown < len(r.metrics) else []
     lines += [f"the model was asked about {r.n_calls:,} inputs", *(f"note: {plain(n, 500)}" for n in r.notes)]
     return "\n".join(chain.from_iterable(wrap(line, width) for line in lines))
-
-
-def _curves(r: Report, cause: str) -> list[str]:
-    """How often the k heaviest parts flip the decision, for k from 1 on, a block each."""
-    found = [c for c in r.curves if c.cause == cause]
-    names = column([plain(c.method) for c in found], NAMES) if found else []
-    said = [f"decisions flipped by the k heaviest parts, for k from 1 to {len(c.rate) - 1}" for c in found[:1]]
-    drawn = [f"  {name}  {''.join(map(_block_of, c.rate[1:]))}" for name, c in zip(names, found, strict=True)]
-    return [*said, *drawn]
-
-
-def _block_of(share: float) -> str:
-    return BLOCKS[min(int(share * len(BLOCKS)), len(BLOCKS) - 1)] if math.isfinite(share) else "-"
 
 
 def _key(sheets: Sequence[Sheet]) -> list[str]:

@@ -90,6 +90,9 @@ def negated(outputs: Any) -> Any:
     return -outputs[:, 0]
 
 
+negated.__name__ = "label 0 (minus the output)"  # how explanations call it
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Aim(Record):
     """Instances that are decided in one way, and the label that each is to get instead; ``aimed`` makes it."""

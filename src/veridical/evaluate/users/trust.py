@@ -113,7 +113,7 @@ class Trust(Record):
         unread = f"; {self.unread} without explanations that can be read are left out" if self.unread else ""
         return (
             f"trust F1 {self.f1:.3f}, mistrust F1 {self.mistrust_f1:.3f}, balanced accuracy "
-            f"{self.balanced_accuracy:.3f}; {self.share:.1%} of the predictions are trustworthy{unread}"
+            f"{self.balanced_accuracy:.3f}; {100 * self.share:.1f} % of the predictions are trustworthy{unread}"
         )
 
     def __str__(self) -> str:
@@ -191,7 +191,7 @@ def doubts(
     >>> asked.stays.tolist()
     [[True, False, True]]
     >>> print(asked.user(vd.explain_many(predict, vd.Words(), texts)))
-    trust F1 1.000, mistrust F1 1.000, balanced accuracy 1.000; 66.7% of the predictions are trustworthy
+    trust F1 1.000, mistrust F1 1.000, balanced accuracy 1.000; 66.7 % of the predictions are trustworthy
     """
     model, instances, seed = checked_model(predict), checked_representer(represent).each(X), seed_of(rng)
     named = [tuple(part.column for part in each.parts) for each in instances.batch(0, len(instances))]
