@@ -30,7 +30,7 @@ benchmarks:
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[image]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,image]'
 	touch $@
 
 .venv/ready-dev: pyproject.toml .venv/ready

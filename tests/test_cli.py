@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import os
 import subprocess
@@ -64,6 +65,14 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for name in ("model", "audits", "two"):
         if name not in loaded:
             sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def saved(samples: Path) -> None:
+    """Explanations in files."""
+    for rows, name in (("--rows=:3", "few.json"), ("--row=1", "one.json")):
+        linear = [f"{samples}/{word}" for word in LINEAR[:2]]
+        assert cli.main(["explain", *linear, *LINEAR[2:], rows, "--quiet", "--out", str(samples / name)]) == 0
 
 
 @pytest.fixture
@@ -135,6 +144,20 @@ def test_json_is_all_there_is_on_stdout(here: Path, capfdbinary: Any) -> None:
     assert isinstance(why, vd.Explanation)
     assert json.loads(said.out)["veridical"] == "explanation"
     assert b"note: parts are compared with the other rows" in said.err
+
+
+@pytest.mark.usefixtures("saved")
+def test_one_of_many_saved_explanations_is_shown(here: Path, capsys: Any) -> None:
+    many = vd.load("few.json")
+    assert cli.main(["show", "few.json", "--row", "2", "--out", "last.json"]) == 0
+    assert capsys.readouterr().out.startswith(f"target {many[2].target}")
+    assert vd.load("last.json").top(13) == many[2].top(13)
+
+
+def test_two_models_read_a_pipe_once(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    piped = io.TextIOWrapper(io.BytesIO(Path("data.csv").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", piped)
+    assert cli.main(["compare", "two.py:ash", "two.py:hue", "-", "--label", "grape", "--row", "3", "--quiet"]) == 0
 
 
 def test_names_in_files_cannot_steer_a_terminal(here: Path, capsys: Any) -> None:
@@ -241,8 +264,11 @@ def test_rows(here: Path, rows: str, wanted: list[int]) -> None:
         ("compare nowhere.json model.py", "nowhere.json"),
         ("compare a.json b.json --names before", "--names wants two names"),
         ("show data.csv", "the name must end in .json, .parquet"),
+        ("show few.json --row 3", "there is no row 3: few.json has 3, numbered from 0"),
+        ("show one.json --row 0", "one.json holds one Explanation"),
     ],
 )
+@pytest.mark.usefixtures("saved")
 def test_what_cannot_be_done_is_said(here: Path, capsys: Any, typed: str, words: str) -> None:
     assert cli.main(typed.split()) == 2
     said = capsys.readouterr()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import shlex
 import sys
 from collections.abc import Iterator
@@ -41,6 +42,18 @@ def test_the_examples_run_as_they_are_typed(here: Path, capsys: Any, monkeypatch
             assert Path(out).stat().st_size, line
     assert demos == ["report.html"]
     assert isinstance(vd.load("many.parquet"), vd.Explanations)
+
+
+def test_the_module_is_the_demo_or_the_command(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    demos: list[str] = []
+    monkeypatch.setattr(demo, "demo", lambda: demos.append("shown"))
+    monkeypatch.setattr(sys, "argv", ["veridical"])
+    runpy.run_module("veridical", run_name="__main__")
+    assert demos == ["shown"]
+    monkeypatch.setattr(sys, "argv", ["veridical", "version"])
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_module("veridical", run_name="__main__")
+    assert capsys.readouterr().out == f"veridical {vd.__version__}\n"
 
 
 def test_every_command_has_examples_of_its_own() -> None:

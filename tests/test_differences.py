@@ -80,6 +80,12 @@ def test_equal_models_of_wide_tables_are_not_told_apart(monkeypatch: pytest.Monk
     assert wide_alarms() > 4
 
 
+def test_wide_tables_are_said_to_need_more() -> None:
+    for d, n_notes in ((12, 0), (13, 1)):
+        e = cases.explained(None, d)
+        assert sum("several seeds" in note for note in vd.compare(e, e).notes) == n_notes
+
+
 def test_a_real_difference_is_found_and_named() -> None:
     found = [vd.compare(explained(2 * i), explained(2 * i + 1, more=2.0)) for i in range(20)]
     hits = [each.larger[each.names.index("w5")] for each in found]

@@ -51,6 +51,7 @@ def test_a_flipped_bit_is_never_read_as_something_else(name: str, suffix: str, t
     record, path, chance = CASES[name](), tmp_path / f"file{suffix}", random.Random(0)
     save(record, path)
     whole, truth, refused = path.read_bytes(), exact(record), 0
+    assert exact(load(path)) == truth
     for _ in range(60):
         at, bit = chance.randrange(len(whole)), 1 << chance.randrange(8)
         path.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])

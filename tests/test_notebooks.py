@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,6 +103,33 @@ def test_pictures_in_bundles_are_as_notebooks_keep_them() -> None:
 
 
 def test_without_matplotlib_there_is_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    def missing(kind: type, path: str) -> None:
+        raise vd.MissingPackage("this needs matplotlib")
+
+    monkeypatch.setattr("veridical.render.notebook.writer_of", missing)
     assert made.mushroom()._repr_mimebundle_(include={"image/png", "text/plain"}).keys() == {"text/plain"}
+
+
+SHEET = """
+.out dt{float:left;width:20%;font-weight:bold} .out dd{float:left;width:80%}
+:not(.note).out th,:not(.note).out td{text-align:right} .out ul:not(.flat){padding-left:2em}
+"""  # what style sheets of notebooks say of the outputs of cells
+ASK = """() => ["dt", "dd", "tbody th", "td.vd-w", "ul"].map(name => {
+  const style = getComputedStyle(document.querySelector(".vd " + name));
+  return [style.float, style.textAlign, style.paddingLeft];
+})"""
+
+
+def test_the_style_of_a_notebook_does_not_reach_in(chromium: Any, tmp_path: Path) -> None:
+    shown = everything()["rows"]._repr_html_()
+
+    def asked(sheet: str) -> Any:
+        page = tmp_path / "page.html"
+        markup = (
+            f"<!DOCTYPE html><html><head><style>{sheet}</style></head><body><div class='out'>{shown}</div></body>"
+        )
+        page.write_text(markup + "</html>", encoding="utf-8")
+        return chromium.visit(page, lambda page: page.evaluate(ASK))[0]
+
+    assert asked(SHEET) == asked("")
+    assert asked(SHEET.replace(".out", ".out.out.out")) != asked("")

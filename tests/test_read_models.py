@@ -306,7 +306,7 @@ def test_unknown_types_in_a_skops_file_are_named(tmp_path: Path) -> None:
         ("m.onnx", b"nothing", "cannot be read as an ONNX model"),
         ("m.onnx", b"", "is empty"),
         ("m.skops", b"nothing", "is damaged"),
-        ("m.joblib", b"nothing", "cannot be unpickled"),
+        ("m.joblib", b"nothing", "cannot be unpickled.*with the packages that the model was made by"),
         ("m.pkl", pickle.dumps({"model": 1}), "is dict.*a fitted model"),
         ("m.pkl", b"cnowhere_to_be_found\nthing\n.", "No module named 'nowhere_to_be_found': install nowhere"),
         ("m.pt", b"nothing", "cannot be read by torch"),

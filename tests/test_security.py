@@ -127,3 +127,28 @@ def test_json_keeps_every_text_exactly(name: str, tmp_path: Path) -> None:
         json.loads(path.read_text(encoding="utf-8"))
         assert not steering(path.read_text(encoding="utf-8"))  # written as escapes
         assert exact(vd.load(path)) == exact(record)
+
+
+@pytest.mark.parametrize(
+    "name", ["rows-path", "words", "many-words", "fields", "veracity", "audit", "difference-models"]
+)
+def test_parquet_keeps_every_text_exactly_or_says_why_not(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "record.parquet"
+    valid = tuple(attack for attack in ATTACKS if "\ud800" not in attack)
+    record = record_of(name, 3, valid)
+    record.save(path)
+    assert exact(vd.load(path)) == exact(record)
+    before = path.read_bytes()
+    with pytest.raises(vd.InputError, match=r"not valid Unicode: save as \.json"):
+        record_of(name, 0, ("lone \ud800",)).save(path)
+    assert path.read_bytes() == before  # what was there stays
+
+
+@pytest.mark.parametrize("name", everything())
+def test_notebooks_get_the_same_harmless_texts(name: str) -> None:
+    record = record_of(name, 7)
+    shown = record._repr_mimebundle_()
+    assert shown["text/html"] == record._repr_html_() == html.fragment(record)
+    assert not steering(shown["text/plain"])
+    assert set(shown) == {"text/html", "text/plain"}  # nothing that a notebook would run

@@ -15,6 +15,11 @@ import pytest
 
 import veridical as vd
 from browser import Chromium
+from veridical.attribute import METHODS
+from veridical.debug import CHECKS
+from veridical.debug.adversary import CAUSES
+from veridical.represent import REPRESENTERS
+from veridical.summarize import GROUPINGS
 
 ROOT = Path(__file__).parents[1]
 TOOLS = str(ROOT / "docs" / "tools")
@@ -127,6 +132,33 @@ def test_the_search_knows_every_page(site: Path) -> None:
     for page in (*pages(), Path("docs/benchmarks.md")):
         place = page.with_suffix(".html").name
         assert place in index, f"{page.name} cannot be found by searching"
+
+
+GUIDES = {  # registries, and the pages that tell of all that is in them
+    "methods": (METHODS, ("methods.md", "start/networks.md")),
+    "causes": (CAUSES, ("guides/causes.md",)),
+    "checks": (CHECKS, ("guides/audit.md",)),
+    "groupings": (GROUPINGS, ("guides/groups.md",)),
+    "representers": (
+        REPRESENTERS,
+        (
+            "start/tables.md",
+            "start/texts.md",
+            "start/pictures.md",
+            "start/sounds.md",
+            "start/series.md",
+            "start/records.md",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("family", GUIDES)
+def test_the_guides_tell_of_everything_registered(family: str) -> None:
+    registered, told = GUIDES[family]
+    text = "".join((DOCS / page).read_text(encoding="utf-8") for page in told)
+    names = [f"`{key}`" if family == "checks" else f"vd.{each.__name__}" for key, each in registered.items()]
+    assert not [name for name in names if name not in text]
 
 
 def test_the_reference_has_every_public_name() -> None:

@@ -34,7 +34,8 @@ veridical demo --files samples && cd samples
 
 * MODEL is {MODEL_FORMS}. A function takes a batch of inputs and returns a row of numbers for each; an estimator is
   asked for its probabilities. A pickle runs whatever code its maker put into it, hence `--trust`.
-* DATA are {DATA_FORMS}; `-` reads a table from a pipe. The columns are matched with those of the model by name.
+* DATA are {DATA_FORMS}; `-` reads a table from a pipe. Columns are matched with
+  those of the model by name. [More on both](guides/own.md).
 
 **What comes out.** Text, in color where there is a terminal; `--out` writes a file, the suffix says how, and can
 be given again; `--json` prints JSON, which `vd.load` reads, and nothing else on stdout. Notes, progress and errors

@@ -10,6 +10,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 import formats
+import metrics
 import peers
 from examples import gallery
 from reference import reference
@@ -61,8 +62,8 @@ def made() -> dict[str, str]:
 
 
 def on_page_markdown(markdown: str, **more: Any) -> str:
-    """Tables that are folded away are Markdown, too; those beside peers and those of files are made here."""
-    return FOLDED.sub(r'<details markdown="1">\n\1', peers.filled(formats.filled(markdown)))
+    """Tables that are folded away are Markdown, too; those of peers, files and metrics are made here."""
+    return FOLDED.sub(r'<details markdown="1">\n\1', peers.filled(formats.filled(metrics.filled(markdown))))
 
 
 def on_post_page(output: str, **more: Any) -> str:

@@ -21,18 +21,11 @@ PAGES = {  # page to its title and lead, and which names it has: their kind, or 
     "debug": ("Causes, checks and plants", "What makes models wrong, and whether explanations show it."),
     "records": ("Records and errors", "What comes back. Records are frozen, and their arrays read-only."),
 }
-ORDER = (
+ORDER = (  # modules and packages, in the order in which a reader wants them
     "records",
-    "represent",
-    "attribute",
-    "masks",
-    "api",
-    "picks",
-    "summarize",
-    "evaluate",
-    "belief",
-    "known",
-    "debug",
+    *(f"represent.{kind}" for kind in ("rows", "words", "pictures", "sounds", "series", "fields", "")),
+    *(f"attribute.{kind}" for kind in ("lime", "shapley", "occlusion", "undo", "sensitivity", "")),
+    *("masks", "api", "differences", "picks", "summarize.", "evaluate.", "belief", "known", "debug."),
 )
 PLAIN = "\n    options:\n      merge_init_into_class: false"  # nobody makes a record by hand
 
@@ -45,12 +38,22 @@ def public() -> dict[str, list[str]]:
             names = [each.asname or each.name for each in node.names]
             kept = [name for name in names if not name.startswith("_")]
             found.setdefault(node.module.removeprefix("veridical."), []).extend(kept)
-    return {module: found[module] for module in sorted(found, key=_rank) if found[module]}
+    return {module: _as_defined(module, found[module]) for module in sorted(found, key=_rank) if found[module]}
+
+
+def _as_defined(module: str, names: list[str]) -> list[str]:
+    """Names in the order in which their module defines them."""
+    defined = [getattr(node, "name", "") for node in ast.parse(_source(module)).body]
+    return sorted(names, key=lambda name: defined.index(name) if name in defined else len(defined))
+
+
+def _source(module: str) -> str:
+    path = SOURCE.joinpath(*module.split("."))
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
 
 
 def _rank(module: str) -> int:
-    package = module.partition(".")[0]
-    return ORDER.index(package) if package in ORDER else len(ORDER)
+    return next((rank for rank, start in enumerate(ORDER) if module.startswith(start)), len(ORDER))
 
 
 def page_of(module: str, name: str) -> str:
@@ -67,9 +70,7 @@ def page_of(module: str, name: str) -> str:
 
 def about(module: str) -> str:
     """The first sentence of a module."""
-    path = SOURCE.joinpath(*module.split("."))
-    text = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
-    first = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
+    first = (ast.get_docstring(ast.parse(_source(module))) or "").partition("\n\n")[0]
     return " ".join(first.split())
 
 

@@ -28,11 +28,10 @@ WIDTH, SCALE = 1000, 0.8  # pixels of the page, and of a picture each
 TALLEST = (1000, 800, 600)  # pixels of a picture; what is longer is cut
 PAINTED = ("rows", "words", "superpixels", "windows", "many-rows", "audit", "difference-models")  # in a terminal
 DRAWN = ("rows", "words", "superpixels", "tiles", "windows", "groups", "report", "audit", "difference-models")
-TERMINAL = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
-<style>body{{margin:0}}main{{padding:16px;width:max-content}}
-pre{{margin:0;font:13px/1.25 "DejaVu Sans Mono",monospace}}
-body{{background:#fff;color:#1d2126}}
-@media(prefers-color-scheme:dark){{body{{background:#15181c;color:#e4e7ea}}}}</style><main>{code}</main>"""
+HEAD = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<style>body{margin:0;background:#fff;color:#1d2126}main{padding:16px;width:max-content}
+pre{margin:0;font:13px/1.25 "DejaVu Sans Mono",monospace}
+@media(prefers-color-scheme:dark){body{background:#15181c;color:#e4e7ea}}</style>"""
 
 
 def small(shot: bytes) -> bytes:
@@ -51,7 +50,7 @@ def shoot(chromium: Chromium, page: Path, name: str) -> None:
     """The page in light and dark."""
     for theme in ("light", "dark"):
         look = Look(dark=theme == "dark", width=WIDTH, scale=SCALE)
-        shot, _ = chromium.visit(page, lambda found: found.locator("main, svg").first.screenshot(), look)
+        shot, _ = chromium.visit(page, lambda found: found.locator("main").screenshot(), look)
         (FOLDER / f"{name}-{theme}.png").write_bytes(small(shot))
 
 
@@ -61,7 +60,7 @@ def terminal(record: Any) -> str:
 
     console = Console(file=io.StringIO(), width=80, record=True, force_terminal=True, color_system="truecolor")
     console.print(record)
-    return TERMINAL.format(code=console.export_html(inline_styles=True, code_format="<pre>{code}</pre>"))
+    return HEAD + console.export_html(inline_styles=True, code_format="<main><pre>{code}</pre></main>")
 
 
 def title(name: str) -> str:
@@ -98,8 +97,9 @@ def main(wanted: list[str]) -> None:
             page.write_text(terminal(record), encoding="utf-8")
             shoot(chromium, page, view)
         elif medium == "figure":
-            record.save(page.with_suffix(".svg"))
-            shoot(chromium, page.with_suffix(".svg"), view)
+            record.save(page.with_name("figure.svg"))
+            page.write_text(HEAD + '<main><img src="figure.svg" alt=""></main>', encoding="utf-8")
+            shoot(chromium, page, view)
         else:
             (record if kind == "page" else vd.Page(title(kind), [("", record)])).save(page)
             shoot(chromium, page, view)

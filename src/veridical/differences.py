@@ -22,7 +22,8 @@ def compare(first: Any, second: Any, *, names: Sequence[str] = ("first", "second
 
     Parts of tables are compared column by column, words by what they are; of pictures, sounds and series the parts
     must lie at the same places. Give the two explanations different seeds (``rng``) where they are to be compared:
-    then their noise is independent, and smaller differences can be told.
+    then their noise is independent, and smaller differences can be told. In wide tables, explain the row with
+    several seeds each, and give the two lists.
 
     >>> import numpy as np
     >>> import veridical as vd

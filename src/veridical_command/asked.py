@@ -162,6 +162,7 @@ class Show(Shown):
     """Show or convert what was saved."""
 
     file: Annotated[str, argument("FILE", "A .json or .parquet file.")]
+    row: options.Saved = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "debug": ("veridical debug model.py:linear data.csv --label grape --check spurious --fail",),
     "audit": (
         "veridical audit audits:subject --checks spurious,sampling --out audit.html --out audit.xml",
-        "veridical audit model.py:linear data.csv --label grape --background train.csv --checks labels,mismatch",
+        "veridical audit model.py:linear data.csv --label grape --background train.csv --checks labels",
     ),
     "veracity": ("veridical veracity model.py:forest data.csv --label grape --methods lime --rows :10",),
     "compare": (
@@ -36,7 +36,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "veridical explain model.py:forest data.csv --row 4 --rng 1 --out after.json",
         "veridical compare before.json after.json --names before,after",
     ),
-    "show": ("veridical show many.parquet", "veridical show before.json --out before.svg --quiet"),
+    "show": (
+        "veridical show many.parquet",
+        "veridical show many.parquet --row 7 --out seventh.svg",
+    ),
     "version": ("veridical version",),
 }
 

@@ -59,6 +59,7 @@ Separator = Annotated[Text, option(DATA, "SIGN", "Between columns, where it cann
 Trust = Annotated[bool, flag(DATA, "--trust", "Load a model that can run code: only files of your own.")]
 Output = Annotated[Text, option(DATA, "NAME", "Which output of an ONNX model.")]
 Pixels = Annotated[Text, option(DATA, "RANGE", "What a network sees: 0..1, 0..255 or imagenet.")]
+Saved = Annotated[int | None, option(DATA, "N", "One of many explanations, counted from 0.")]
 Shifted = Annotated[Text, option(DATA, "FILE", "Data of another kind than DATA.")]
 
 Target = Annotated[Text, option(QUESTION, "CLASS", "What is explained: a name, or a number from 0.")]

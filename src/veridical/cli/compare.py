@@ -8,11 +8,12 @@ from typing import Any
 from veridical import differences
 from veridical.attribute.ask import VALUE
 from veridical.cli.explain import check_row, explained
-from veridical.cli.given import given_by
+from veridical.cli.given import matched, reading_of
 from veridical.cli.names import words
 from veridical.cli.show import check_outs, put
 from veridical.errors import InputError
 from veridical.evaluate.differences import Difference
+from veridical.read.data import data_of
 from veridical.records import Explanation
 from veridical_command import asked
 
@@ -30,8 +31,9 @@ def _two(given: asked.Compare) -> tuple[Any, Any]:
     """The two, or where they are saved; the second model is asked about what the first one said of a row."""
     if not given.data:
         return given.first, given.second
-    first = explained(given, given_by(given, given.first, given.data))
-    about = given_by(replace(given, quiet=True), given.second, given.data)  # the notes would be the same
+    data = data_of(given.data, reading_of(given))
+    first = explained(given, matched(given, given.first, data))
+    about = matched(replace(given, quiet=True), given.second, data)  # the notes would be the same
     if given.target is None and isinstance(first, Explanation) and first.target != VALUE:
         about = replace(about, target=first.target)
     return first, explained(replace(given, rng=given.rng + 1), about)  # noise of its own

@@ -55,16 +55,21 @@ class Given:
 
 def given_by(about: asked.Asked, model: str, places: Sequence[str]) -> Given:
     """What a command is about, read and matched; what was assumed is said on stderr."""
+    return matched(about, model, data_of(places, reading_of(about)))
+
+
+def matched(about: asked.Asked, model: str, data: Data) -> Given:
+    """A model with data that were read."""
     loaded = model_of(model, Loading(about.trust, about.output, about.pixels or "0..1"))
-    whole = fitted(data_of(places, reading_of(about)), loaded, about.parts)
+    whole = fitted(data, loaded, about.parts)
     behind = None if about.background is None else beside(about, about.background, loaded)
     if behind is None and whole.kind == TABLE and len(whole) == 1:
         raise InputError("one row does not say what values are usual: give others by --background, as train.csv")
     represent = representer_of(whole, about.parts, behind)
     own = [OWN_BACKGROUND] if behind is None and whole.kind == TABLE else []
     tell(about, [*loaded.notes, *whole.notes, *own])
-    data = whole if about.rows is None else whole.some(rows_of(about.rows, whole))
-    return Given(loaded, represent, data, behind, target_of(about, loaded), classes_of(about, loaded))
+    some = whole if about.rows is None else whole.some(rows_of(about.rows, whole))
+    return Given(loaded, represent, some, behind, target_of(about, loaded), classes_of(about, loaded))
 
 
 def beside(about: asked.Asked, place: str, loaded: Loaded) -> Data:

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 from veridical.cli.say import say
-from veridical.errors import require
-from veridical.records import VERSION
+from veridical.errors import InputError, require
+from veridical.records import VERSION, Explanation, Explanations
 from veridical.serialize import load, save, write_json, writer_of
 from veridical_command import asked
 
@@ -45,10 +45,24 @@ def _painted(record: Any) -> str:
 
 def show(given: asked.Show) -> int:
     """Show or convert what was saved."""
-    record = load(given.file)
+    record: Any = load(given.file)
+    if given.row is not None:
+        record = _one(record, given)
     check_outs(given, type(record))
     put(record, given)
     return 0
+
+
+def _one(record: Any, given: asked.Show) -> Explanation:
+    """One of many explanations."""
+    if not isinstance(record, Explanations):
+        raise InputError(
+            f"--row is for files of many explanations; {given.file} holds one {type(record).__name__}"
+        )
+    if given.row is None or not -len(record) <= given.row < len(record):
+        raise InputError(f"there is no row {given.row}: {given.file} has {len(record)}, numbered from 0")
+    found: Explanation = record[given.row]
+    return found
 
 
 def demo(given: asked.Demo) -> int:

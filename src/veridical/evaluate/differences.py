@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-6  # of the largest weight, below which a difference is none
 NET = ((8, 1e6), (12, 4.0), (10**9, 2.0))  # degrees of freedom of weights from a net, up to so many parts
+WIDE = (
+    "In a table of so many columns only large differences can be told from one explanation each: explain with "
+    "several seeds (rng), and compare the two lists."
+)
 HALF = 0.975  # the quantile that a 95 % interval ends at
 AGAIN = 5  # rows, on average, from which on a bin or category is a part of its own
 NAMED = 3  # parts that a sentence names
@@ -127,7 +131,7 @@ def differ(a: Explanation, b: Explanation, titles: tuple[str, str] = ("first", "
         np.ones(len(apart), np.int64),
         np.array([_size(apart)]),
         verdict,
-        notes_of([a], [b]),
+        (*notes_of([a], [b]), *([WIDE] if gap.degrees == NET[-1][1] else [])),
     )
 
 

@@ -28,8 +28,11 @@ def unpickled(path: Path, trust: bool) -> tuple[Any, tuple[str, ...]]:
         try:
             thing = joblib.load(path)
         except Exception as cause:  # a pickle raises what it wants
-            missing = f": install {cause.name}" if isinstance(cause, ModuleNotFoundError) and cause.name else ""
-            raise InputError(f"{path} cannot be unpickled: {type(cause).__name__}: {cause}{missing}") from cause
+            missing = isinstance(cause, ModuleNotFoundError) and cause.name
+            do = (
+                f"install {missing}" if missing else "run the command with the packages that the model was made by"
+            )
+            raise InputError(f"{path} cannot be unpickled: {type(cause).__name__}: {cause}: {do}") from cause
     return thing, tuple(dict.fromkeys(str(each.message).partition(". ")[0] for each in said))
 
 

@@ -54,8 +54,9 @@ PATTERNS = tuple(
         r"^(?P<care>read with care:)",
         r"^(?P<no>✗( failed)?|! error)",
         r"^(?P<aside>–( skipped)?|note:|path:|asked:)",
-        r"^  .*  (?P<down>[█▐]+)│ *  (?P<down_more> *[-\d]\S*)  (?P<aside>.*)$",
-        r"^  .*│(?P<up>[█▌]+) *  (?P<up_more> *[+\d]\S*)  (?P<aside>.*)$",
+        r"^  .*  (?P<down>[█▐]+)│ *  (?P<down_more> *[-\d]\S*)(?:  (?P<aside>.*))?$",
+        r"^  .*│(?P<up>[█▌]+) *  (?P<up_more> *[+\d]\S*)(?:  (?P<aside>.*))?$",
+        r"^  .*  (?:(?P<up_more>● \+\S+)|(?P<down_more>● -\S+)|[○?] +\S+) (?P<aside>\[.+\]|not measured)$",
         rf"^  (?P<up>{RAISES}) raises the output, (?P<down>{re.escape(LOWERS)}) lowers it",
         r"(?<= )(?P<head>-?\d[\d.e+-]*\*)(?= |$)",  # the best of a column
         r"\[(?P<up_more>\+\+[^\[\]]+\+\+)\]",

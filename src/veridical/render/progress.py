@@ -227,13 +227,4 @@ def screen_here() -> Screen | None:
     shell = ipython.get_ipython() if ipython is not None else None
     if hasattr(shell, "kernel"):
         return Cell()
-    return Line() if _is_terminal() else None
-
-
-def bar_here() -> Screen | None:
-    """A bar of rich, for commands; nothing where stderr is no terminal."""
-    return Bar() if _is_terminal() else None
-
-
-def _is_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()
+    return Line() if sys.stderr is not None and sys.stderr.isatty() else None

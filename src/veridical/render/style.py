@@ -12,6 +12,7 @@ html[theme=dark] .vd,[data-md-color-scheme=slate] .vd{--vd-up:#58a6e6;--vd-down:
 .vd .vd-bare{display:none}
 .vd *{box-sizing:border-box}
 .vd p,.vd h3,.vd dl,.vd dd,.vd dt,.vd ol,.vd ul{margin:0;padding:0}
+.vd dd,.vd dt{float:none;width:auto}
 .vd .vd-say{display:flex;flex-wrap:wrap;align-items:baseline;gap:.15em 1.6em;margin:0 0 .9em}
 .vd h3{font-size:1.2em;font-weight:650;line-height:1.3;letter-spacing:-.01em}
 .vd .vd-say span{opacity:.75}
@@ -80,7 +81,7 @@ VIEW_STYLE = """
 .vd .vd-view>figure+figure,.vd .vd-one>figure+figure{margin-top:.7em}
 .vd .vd-pair,.vd .vd-strip{display:flex;flex-wrap:wrap;gap:1em 1.2em;align-items:flex-start}
 .vd .vd-stage{display:grid;grid-template-columns:minmax(0,var(--w,1fr));justify-content:start}
-.vd .vd-ruled{grid-template-columns:3em minmax(0,1fr);justify-content:stretch}
+.vd .vd-ruled{grid-template-columns:3.6em minmax(0,1fr);justify-content:stretch}
 .vd .vd-wide{justify-content:stretch}
 .vd figcaption+.vd-ruled{margin-top:.55em}
 .vd .vd-strip .vd-stage+.vd-stage{margin-top:.4em}
