@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from veridical import api
-from veridical.cli.given import Given, beside, few, given_by, track_of
+from veridical.cli.given import Given, beside, check_heard, few, given_by, track_of
 from veridical.cli.names import method_of, methods_of, settings_of, words
 from veridical.cli.show import check_outs, put
 from veridical.debug.adversary import CAUSES
@@ -39,6 +39,8 @@ def evaluate(given: asked.Evaluate) -> int:
 
 def veracity(given: asked.Veracity) -> int:
     """Ask whether explanations name what made the model err."""
+    if given.target is not None:
+        raise InputError("--target is not for veracity, which asks why the model decided as it did: leave it out")
     check_outs(given, Report)
     about = few(given_by(given, given.model, given.data), given)
     found = api.veracity(
@@ -77,6 +79,8 @@ def audit(given: asked.Audit) -> int:
     """Run all checks that apply."""
     check_outs(given, Audit)
     model, *data = given.source
+    if not data:
+        check_heard(given, "checks methods samples rng", "a vd.Subject, which says it all")
     found = api.audit(
         subject_of(given, given_by(given, model, data)) if data else subject_at(model),
         methods=methods_of(given.methods, given.samples),
