@@ -69,7 +69,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags[tag] += 1
-        self.found.append((tag, {name: value or "" for name, value in attrs}))
+        self.found.append((tag, {name: (value or "").replace("\u00a0", " ") for name, value in attrs}))
         if tag not in {"meta", "col"}:
             self.open.append(tag)
         if tag == "table":

@@ -100,7 +100,17 @@ def test_a_verdict_shows_its_numbers_beside_null_rows() -> None:
     assert v.sentence in page.text
     assert v.sentence in text
     table = page.tables[0]
-    assert table[1] == ["Measure", "", "Value", "95 % interval", "n", "constant", "noise", "shuffled", "another"]
+    assert table[1] == [
+        "Measure",
+        "Drawn",
+        "Value",
+        "95 % interval",
+        "n",
+        "constant",
+        "noise",
+        "shuffled",
+        "another",
+    ]
     assert table[2] == ["observed", "", "0.930", "0.890 to 0.960", "", "0.000", "0.012", "0.034", "0.210"]
     assert table[3][:3] == ["expected", "", "0.310"]
     assert len(table) == 4 + len(v.measures)

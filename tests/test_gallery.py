@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from gallery import everything
@@ -10,6 +11,7 @@ from veridical.records import Explanation, Explanations, View
 from veridical.render import html
 from veridical.serialize import KINDS
 
+DOCS = Path(__file__).parents[1] / "docs"
 VIEWS = {"text", "picture", "spectrogram", "sound", "series", "fields"}
 
 
@@ -37,3 +39,14 @@ def test_names_are_fit_for_files_and_all_is_shown() -> None:
         shown: Any = html.fragment(record)
         assert len(shown) > 500
         assert len(repr(record)) > 100
+
+
+def test_every_view_was_photographed_in_both_themes() -> None:
+    """Run docs/tools/screenshots.py, and look at what it makes."""
+    page, folder = DOCS / "screenshots.md", DOCS / "screenshots"
+    listed = re.findall(r"\]\(screenshots/([^)]+)\)", page.read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(path.name for path in folder.iterdir())
+    assert {f"{name}-{theme}.png" for name in everything() for theme in ("light", "dark")} <= set(listed)
+    sizes = [path.stat().st_size for path in folder.iterdir()]
+    assert max(sizes) <= 40_000
+    assert sum(sizes) <= 3_000_000

@@ -68,7 +68,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        data = data.replace("\u00a0", " ")
+        data = data.replace("\u00a0", " ").strip()
         if "style" not in self.open:
             self.texts.append(data)
 

@@ -102,7 +102,7 @@ def test_a_preview_without_styles_and_drawings_still_reads() -> None:
     text = unstyled(made.mushroom()._repr_html_())
     assert text.startswith("Target poisonous the model says 0.93; the surrogate says 0.908; asked: ")
     assert re.search(r"odor = foul █{9,} \+0.261 \+0.240 to \+0.282 gill-size = narrow █{4} \+0.104 ", text)
-    assert "✓ Believe it Believe" in text or "✗ Read with care" in text
+    assert "✓ Believe it " in text
     assert "Row 0 target" in unstyled(made.many(3)._repr_html_())
     styled = Reader(html.fragment(made.mushroom()))
     assert all(known["aria-hidden"] == "true" for known in styled.all("i", "vd-bare") if "aria-hidden" in known)

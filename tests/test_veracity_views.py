@@ -64,6 +64,7 @@ def test_an_older_file_has_no_causes(tmp_path: Path) -> None:
     document = json.loads(path.read_text())
     for key in ("references", "curves", "findings", "examples"):
         del document["items"][0][key]
+    del document["checksum"]
     path.write_text(json.dumps(document))
     assert exact(load(path)) == exact(cases.plain())
 
@@ -165,8 +166,9 @@ def test_a_curve_is_found_by_name() -> None:
 def test_a_panel_a_cause(tmp_path: Path) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
     ax = caused().plot()
-    assert [p.get_title(loc="left") for p in ax.child_axes] == ["Pgd", "Swaps"]
-    assert len(ax.child_axes[0].lines) == 6
+    assert len(ax.child_axes) == 2
+    assert {"Pgd", "Swaps"} <= {text.get_text() for text in ax.texts}
+    assert len(ax.child_axes[0].lines) == 3 + 6  # a grid, and a line a row
     _, mine = pyplot.subplots()
     assert caused().plot(mine) is mine
     pyplot.close("all")

@@ -61,7 +61,7 @@ class Reader(HTMLParser):
         assert not self.open
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        known = {name: value or "" for name, value in attrs}
+        known = {name: (value or "").replace("\u00a0", " ") for name, value in attrs}
         assert len(known) == len(attrs)  # none twice
         self.found.append((tag, known))
         if tag not in {"meta", "col"}:
@@ -722,8 +722,8 @@ def test_long_recordings_are_made_small() -> None:
     assert same_rate == 8000
     np.testing.assert_array_equal(same_clip, cases.tones())
     slow, lower = sound.playable(cases.tones(32_000, 2), 32_000, 4)
-    assert lower == 22_050
-    assert power(slow, 500, 22_050) == pytest.approx(8000, rel=0.01)
+    assert lower == 16_000
+    assert power(slow, 500, 16_000) == pytest.approx(8000, rel=0.01)
     assert sound.playable(cases.tones(500, 2), 500, 4)[1] == 500  # nothing is gained by more
     e = cases.sound()
     data = {**e.view.data, "samples": np.ones(400_000, dtype=np.int16)}

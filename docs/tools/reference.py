@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "veridical"
@@ -30,6 +31,7 @@ ORDER = (  # modules and packages, in the order in which a reader wants them
 PLAIN = "\n    options:\n      merge_init_into_class: false"  # nobody makes a record by hand
 
 
+@cache
 def public() -> dict[str, list[str]]:
     """Modules with a public name, in the order in which they are used, to their names."""
     found: dict[str, list[str]] = {}

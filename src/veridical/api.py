@@ -10,14 +10,12 @@ import numpy as np
 from veridical.attribute import METHODS, SETTINGS
 from veridical.attribute.ask import heard
 from veridical.attribute.given import answered, checked_model, checked_representer, seed_of
-from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, Track, explain_all
-from veridical.attribute.purposes import method_for
 from veridical.attribute.recipe import restore
 from veridical.debug import CHECKS
-from veridical.debug.adversary import CAUSES
 from veridical.debug.adversary.records import Decision
 from veridical.debug.audit import Audit, Checking, audited, checks_of, counted, methods_of, results
+from veridical.debug.chosen import method_asked, method_of, most_calls, settings_of
 from veridical.debug.records import Check, Subject, Train
 from veridical.debug.run import run
 from veridical.debug.veracity.plan import examination
@@ -30,7 +28,6 @@ from veridical.evaluate.report import checked_truth, chosen, named, reported
 from veridical.evaluate.trials import Evaluation, trials
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer, Verdict
 from veridical.render.progress import Progress, beating, counting
-from veridical.summarize import GROUPINGS
 from veridical.summarize.group import Wanted, group_all
 from veridical.summarize.mixture import Mixture
 from veridical.summarize.records import Grouping
@@ -96,12 +93,12 @@ def explain(
     'proline > 985'
     """
     model = checked_model(predict, classes)
-    method = _asked(method, purpose)
+    method = method_asked(method, purpose)
     seed = seed_of(rng)
     targets = list(target) if isinstance(target, (list, tuple)) else [target]
     if not targets:
         raise InputError("the list of targets is empty: name at least one, or leave target out")
-    representation, most = checked_representer(represent)(x), _most_calls(method)
+    representation, most = checked_representer(represent)(x), most_calls(method)
     with counting(track or Progress("calls, at most"), most) as hear:
         found = answered(method(heard(model, hear), representation, targets, seed), len(targets))
     return Explanations(found) if isinstance(target, (list, tuple)) else found[0]
@@ -139,7 +136,7 @@ def explain_many(
     plan = Plan(int(batch_size), int(n_jobs))
     track = track or Progress()
     told = heard(model, beating(track))
-    work = explain_all(_asked(method, purpose), told, instances, target, seed_of(rng), plan)
+    work = explain_all(method_asked(method, purpose), told, instances, target, seed_of(rng), plan)
     return Explanations(tuple(track(work, total=len(instances))))
 
 
@@ -184,7 +181,7 @@ def group(
     check_whole("n_features", n_features)
     if isinstance(target, (list, tuple)):
         raise InputError("groups explain one target for all instances; call group once a target")
-    work = Mixture() if method is None else _settings(method, "vd.Mixture()", METHODS)
+    work = Mixture() if method is None else settings_of(method, "vd.Mixture()", METHODS)
     with counting(track or Progress("calls")) as hear:
         told = heard(model, hear)
         wanted = Wanted(told, represent, X, validation, target, int(n_features), seed_of(rng))
@@ -229,7 +226,7 @@ def evaluate(
     instances = checked_representer(represent).each(X)
     if isinstance(target, (list, tuple)):
         raise InputError("evaluate explains one target an instance; call it once a target")
-    found = {name: _method(method) for name, method in named(methods).items()}
+    found = {name: method_of(method) for name, method in named(methods).items()}
     track = track or Progress()
     plan = Evaluation(
         model=heard(model, beating(track)),
@@ -280,7 +277,7 @@ def veracity(
     >>> report.findings
     ('Undo: the heaviest part is guilty in 100 % of SwappedParts (random parts: 25 %).',)
     """
-    found = {name: _method(method) for name, method in named(methods).items()}
+    found = {name: method_of(method) for name, method in named(methods).items()}
     track = track or Progress("decisions")
     model = heard(checked_model(predict, classes), beating(track))
     asked, decision = (model, checked_representer(represent), X), Decision(threshold)
@@ -323,7 +320,7 @@ def debug(
     """
     subject = Subject(predict, represent, X, y, train, training, region, shifted, target, classes)
     with counting(track or Progress("calls")) as hear:
-        return run(check, _method(method), counted(subject, hear), rng)
+        return run(check, method_of(method), counted(subject, hear), rng)
 
 
 def audit(
@@ -365,7 +362,7 @@ def audit(
     subject = predict if isinstance(predict, Subject) else Subject(predict, *given)  # type: ignore[arg-type]
     if subject is predict and any(each is not None for each in given):
         raise InputError("a vd.Subject says it all: besides it, give methods, checks and rng at most")
-    found = {name: _method(method) for name, method in methods_of(methods, subject).items()}
+    found = {name: method_of(method) for name, method in methods_of(methods, subject).items()}
     entropy: Any = seed_of(rng).entropy
     track = track or Progress("checks")
     plan = Checking(counted(subject, beating(track)), found, checks_of(checks), int(entropy))
@@ -394,36 +391,3 @@ def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str,
         rows = represent.each(x if getattr(x, "ndim", 1) == 2 else [x])
         return next(explain_all(method, model, rows, target, seed, Plan()))
     return answered(method(model, represent(x), [target], seed))[0]
-
-
-def _most_calls(method: Any) -> int | None:
-    """Inputs that a method asks about at most, where it says so."""
-    most: int | None = getattr(method, "n_samples", None) or getattr(method, "max_calls", None)
-    return most
-
-
-def _method(method: Any) -> Any:
-    return Lime() if method is None else _settings(method, "vd.Lime(n_samples=2000)", {**GROUPINGS, **CAUSES})
-
-
-def _asked(method: Any, purpose: Any) -> Any:
-    """The method that was given, or the one for the purpose."""
-    if purpose is None:
-        return _method(method)
-    if method is not None:
-        name = getattr(method, "__name__", type(method).__name__)
-        raise InputError(f"a purpose chooses the method: leave out method, {name}, or purpose, {purpose!r}")
-    return method_for(purpose)
-
-
-def _settings(method: Any, example: str, others: Mapping[str, Any]) -> Any:
-    """A method of the right kind: ``others`` are methods for another purpose."""
-    if isinstance(method, type):
-        raise InputError(f"method wants settings, such as {method.__name__}(), not the class itself")
-    if isinstance(method, tuple(others.values())):
-        raise InputError(
-            f"method wants settings such as {example}; vd.{type(method).__name__} is for another purpose"
-        )
-    if not callable(method):
-        raise InputError(f"method wants settings such as {example}, not {method!r}")
-    return method

@@ -92,10 +92,12 @@ def audit_picture(audit: Audit, width: int = 80) -> str:
 
 
 def alike(some: Sequence[Result]) -> list[list[Result]]:
-    """Results together that say the same of several methods: why a check did not run."""
+    """Results together that say the same of several methods: why a check did not run, or what it found."""
     found: dict[Any, list[Result]] = {}
-    for i, r in enumerate(some):
-        found.setdefault((r.check, r.reason) if r.verdict is None else i, []).append(r)
+    for r in some:
+        v = r.verdict
+        says = r.reason if v is None else (v.sentence, repr(v.observed), repr(v.expected), repr(v.interval))
+        found.setdefault((r.check, says), []).append(r)
     return list(found.values())
 
 

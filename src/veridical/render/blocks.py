@@ -14,6 +14,7 @@ from veridical.render.markup import minus
 from veridical.render.tables import EFFECT, Scale, Span, scale_of
 from veridical.render.words import Weighed, measured, plain
 
+TINIEST = 1e-100  # what an axis can hold
 ROW = 0.25  # inches from row to row of a table
 EMPTY = Block(0.0, lambda board, top: None)
 WHISKER = "├─┤ 95 % interval of the sampling error"
@@ -34,6 +35,11 @@ class Row:
     numbers: tuple[str, str]
     badge: Badge | None = None
     color: str = ""  # that of its sign, if none is given
+
+    def over(self, unit: float) -> Row:
+        """The same in another unit, though not in words."""
+        ends = None if self.ends is None else (self.ends[0] / unit, self.ends[1] / unit)
+        return replace(self, value=self.value / unit, ends=ends)
 
 
 def paragraph(text: str, look: Look, ink: Ink = BODY, most: int = 12) -> Block:
@@ -139,12 +145,16 @@ def weights_table(
 
 def table(heads: Heads, rows: Sequence[Row], room: tuple[Span, Look]) -> Block:
     """Names, bars on one axis, and numbers."""
-    (low, high), look = room
+    span, look = room
+    unit = max(map(abs, span)) or 1.0
+    unit = 1.0 if TINIEST < unit < 1 / TINIEST else unit  # else axes would overflow
+    low, high = (end / unit for end in span)
+    drawn = [row.over(unit) for row in rows]
     edge, thick = (high - low) * 0.01 or 1.0, 0.34 if look.width < NARROW else 0.5
 
     def paint(board: Board, panel: Any) -> None:
         panel.set_xlim(low - edge, high + edge)
-        for i, row in enumerate(rows):
+        for i, row in enumerate(drawn):
             draw_bar(panel, (i, thick), row, board)
         half = 0.24 if look.width < NARROW else 0.5
         zeros = {"color": look.palette.ink, "alpha": 0.45, "linewidth": 0.8 * board.scale}

@@ -73,10 +73,8 @@ def _sheet(many: Explanations, at: int, drawn: Sequence[Markup]) -> Markup:
 def _entry(at: int, e: Explanation, inner: Markup) -> Markup:
     kind, mark, words = ("yes", "✓", "believe") if e.verdict.passed else ("no", "✗", "with care")
     badge = tag("span", {"class": "vd-mark", "role": "img", "aria-label": words}, escape(mark))
-    title = tag(
-        "summary", {"class": f"vd-{kind}"}, badge, escape(f"Row {at}"), tag("small", {}, escape(brief(e), 200))
-    )
-    return tag("details", {}, title, tag("div", {}, inner))
+    said = (badge, SPACE, escape(f"Row {at}"), SPACE, tag("small", {}, escape(brief(e), 200)))
+    return tag("details", {}, tag("summary", {"class": f"vd-{kind}"}, *said), tag("div", {}, inner))
 
 
 def _summary(d: Digest) -> Markup:

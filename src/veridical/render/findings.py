@@ -126,9 +126,13 @@ def _result(several: Sequence[Result], draw: Draw, opened: bool) -> Markup:
     kind = f"vd-{COLORS[r.outcome]}"
     if r.verdict is None:
         return tag("div", {"class": f"vd-line {kind}"}, *head)
-    inner = tag("div", {}, _body(r.verdict, draw, MOST_VIEWS if r.outcome == "failed" else 1))
+    views, inner = MOST_VIEWS if r.outcome == "failed" else 1, list[Markup]()
+    for each in several:
+        by = tag("p", {"class": "vd-aside"}, escape("By "), tag("bdi", {}, escape(each.method, 80)))
+        inner += [by] if len(several) > 1 else []
+        inner += [_body(each.verdict, draw, views)] if each.verdict is not None else []
     extra = {"open": ""} if opened else {}
-    return tag("details", extra, tag("summary", {"class": f"vd-line {kind}"}, *head), inner)
+    return tag("details", extra, tag("summary", {"class": f"vd-line {kind}"}, *head), tag("div", {}, *inner))
 
 
 def _body(v: Verdict, draw: Draw, views: int = MOST_VIEWS) -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -81,28 +82,18 @@ def side(colors: Palette, sign: float) -> str:
 
 def _lines(view: View, look: Look) -> list[list[Word]]:
     """All lines of a text; a word that is too long for one is broken."""
-    lines, x = [list[Word]()], 0.0
+    lines, x, wrapped = [list[Word]()], 0.0, False
     for token, part in _tokens(view):
-        wide = look.face.width(token, WORDS.size) if token != "\n" else 0.0
-        if token == "\n" or (x and x + wide > look.width):
-            lines.append([])
-            x = 0.0
-        if token == "\n" or (not x and token.isspace() and len(lines[-1]) == 0 and len(lines) > 1 and wide < 0.1):
-            continue
-        for piece in _broken(token, wide, look):
-            width = look.face.width(piece, WORDS.size)
-            if x and x + width > look.width:
+        for piece in [token] if token.isspace() else look.face.wrap(token, WORDS.size, look.width):
+            width = look.face.width(piece, WORDS.size) if piece != "\n" else math.inf
+            if x + width > look.width and (x or piece == "\n"):
                 lines.append([])
-                x = 0.0
+                x, wrapped = 0.0, piece != "\n"
+            if piece == "\n" or (piece.isspace() and not x and wrapped):
+                continue  # no space where a line was broken
             lines[-1].append(Word(piece, part, x, width))
             x += width
     return lines
-
-
-def _broken(token: str, wide: float, look: Look) -> list[str]:
-    if wide <= look.width:
-        return [token]
-    return look.face.wrap(token, WORDS.size, look.width) if token.strip() else [" "]
 
 
 def _tokens(view: View) -> Iterator[tuple[str, int]]:

@@ -67,19 +67,22 @@ class Face:
 
     def cut(self, text: str, size: float, room: float) -> str:
         """The text, or as much of it as fits into so many inches, and an ellipsis."""
-        if self.width(text, size) <= room:
+        if self._fits(text, size, room):
             return text
-        low, high = 0, len(text)
+        low, high = 0, min(len(text), _most(size, room))
         while low < high:
             middle = (low + high + 1) // 2
             fits = self.width(text[:middle].rstrip() + "…", size) <= room
             low, high = (middle, high) if fits else (low, middle - 1)
         return text[:low].rstrip() + "…"
 
+    def _fits(self, text: str, size: float, room: float) -> bool:
+        return len(text) <= _most(size, room) and self.width(text, size) <= room
+
     def wrap(self, text: str, size: float, room: float, bold: bool = False) -> list[str]:
-        """The text in lines of at most so many inches; words that are longer are broken."""
+        """The text in lines of at most so many inches; words that are longer are broken, percentages are not."""
         lines, line = list[str](), ""
-        for word in text.split():
+        for word in " ".join(text.split()).replace(" %", "\u00a0%").split(" "):
             joined = f"{line} {word}" if line else word
             if self.width(joined, size, bold) <= room:
                 line = joined
@@ -92,11 +95,16 @@ class Face:
     def _broken(self, word: str, size: float, room: float) -> list[str]:
         """A word, in pieces if it is longer than a line."""
         pieces = list[str]()
-        while word and self.width(word, size) > room:
+        while word and not self._fits(word, size, room):
             fits = max(len(self.cut(word, size, room)) - 1, 1)
             pieces.append(word[:fits])
             word = word[fits:]
         return [*pieces, word]
+
+
+def _most(size: float, room: float) -> int:
+    """Letters that a line can hold at most, each a tenth as wide as it is high."""
+    return int(10 * room * POINTS / size) + 1
 
 
 def face_of(families: Any, substitute: str = MISSING) -> Face:

@@ -81,7 +81,7 @@ def marks_of(explanation: Explanation, k: int) -> Marks:
         np.where(np.isfinite(e.weights), e.weights, 0.0) / largest,
         tuple(f"{a} to {b}" if ok else "not measured" for (a, b), ok in zip(ends, known, strict=True)),
         tuple(show(w) for w in e.weights),
-        np.asarray(known, dtype=bool) & (e.intervals[:, 0] * e.intervals[:, 1] > 0),
+        np.asarray(known, dtype=bool) & (np.sign(e.intervals).prod(axis=1) > 0),
         dict(zip(chosen, letters(len(chosen)), strict=True)),
     )
 

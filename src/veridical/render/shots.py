@@ -98,7 +98,7 @@ def region(marks: Marks, part: int, board: Board) -> dict[str, Any]:
         "facecolor": faded(tint, 0.08 + 0.5 * strength),
         "edgecolor": faded(edge, 0.35 + 0.65 * strength),
         "linewidth": 1.3 * board.scale if marks.sure[part] else 0.0,
-        "linestyle": "-" if up else (0, (3.2, 2.0)),
+        "linestyle": "-" if up or not marks.sure[part] else (0, (3.2, 2.0)),
     }
 
 

@@ -297,6 +297,7 @@ overflow-wrap:anywhere;vertical-align:top}
 .vd .vd-nothing{stroke:#868b92;stroke-width:2.2;fill:none}
 .vd .vd-measures+.vd-key{margin:.5em 0 .6em}
 .vd .vd-box+.vd-key{margin:.4em 0 .9em}
+.vd .vd-family .vd-aside{margin:1.2em 0 .4em;font-size:.92em;font-weight:600}
 .vd .vd-evidence{margin:1em 0 0}
 .vd .vd-evidence>summary{font-weight:600}
 .vd .vd-evidence>div{padding:0 0 0 1.2em}
@@ -306,7 +307,7 @@ overflow-wrap:anywhere;vertical-align:top}
 .vd .vd-measures tbody tr,.vd .vd-outcomes tbody tr{display:table-row}
 .vd .vd-line{grid-template-columns:auto 1fr}.vd .vd-said{grid-column:1/3}
 .vd .vd-family>details>div{padding-left:0}}
-@media print{.vd .vd-box{overflow:visible}}
+@media print{.vd .vd-box{overflow:visible}.vd .vd-measures{font-size:.78em}.vd .vd-measures .vd-b{min-width:4em}}
 """
 DIFFERENCE_STYLE = """
 .vd h4{margin:1.5em 0 .6em;font-size:1.05em;font-weight:650;line-height:1.3}
