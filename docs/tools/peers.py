@@ -20,6 +20,7 @@ SECTIONS = {  # of the page of benchmarks, by the first word of a file's name
     "pick": "Few of many",
     "shapley": "Shapley values",
     "maps": "Maps",
+    "pages": "Pages",
 }
 
 
@@ -70,6 +71,7 @@ PEERS = {
         Line("error of these", "batch", "lime_error / error", NUMBERS),
         Line("time of making pictures with parts taken away", "compositing", "faster"),
         Line("time of a pick from 1,000 explanations", "pick", "faster"),
+        Line("bytes of the page of one table row", "pages", "lime_kb / page_kb"),
     ),
     "shap": (
         Line("error of Shapley values at 64 calls", "shapley", "shap_64 / ours_64"),
