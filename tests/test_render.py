@@ -130,7 +130,7 @@ def test_the_fragment_says_everything() -> None:
     text = page.text
     assert "Read with care" in page.texts
     assert e.verdict.sentence in page.texts
-    for words in ("0.93", "0.908", "12 %", "812", "2,001", "31 %", "Top 5", "Path through the tree"):
+    for words in ("0.93", "0.908", "12 %", "812", "2,001", "31 %", "Top 4", "Path through the tree"):
         assert words in text
     for words in ("+0.261", "−0.083", "+0.240 to +0.282", "not measured", *e.notes, *e.path):
         assert words in page.texts
@@ -209,7 +209,7 @@ def test_picture() -> None:
     text = " ".join(line.strip() for line in lines)
     for words in (
         "explains 12 % of what the model does here (held-out R²)",
-        "the top 5 are the right ones with probability 31 %",
+        "the top 4 are the right ones with probability 31 %",
         "order not settled: 30 < stalk-height ≤ 50.5 ~ gill-size = narrow",
         "not measured: gill-size = narrow, cap-width is missing",
         "effective sample size 812, the model was asked about 2,001 rows",
@@ -218,6 +218,14 @@ def test_picture() -> None:
         "note: The column 'veil-type' is constant",
     ):
         assert words in text
+
+
+def test_the_top_is_never_of_all_parts() -> None:
+    e = made.mushroom()
+    two = replace(e, parts=e.parts[:2], weights=e.weights[:2], intervals=e.intervals[:2])
+    assert "the first is the right one with probability 96 %" in terminal.picture(two)
+    assert "The first is right" in Reader(html.fragment(two)).texts
+    assert "the top 5 are the right ones with probability 96 %" in terminal.picture(e)
 
 
 def test_picture_keeps_to_k_and_width() -> None:

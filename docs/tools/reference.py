@@ -26,7 +26,7 @@ ORDER = (  # modules and packages, in the order in which a reader wants them
     "records",
     *(f"represent.{kind}" for kind in ("rows", "words", "pictures", "sounds", "series", "fields", "")),
     *(f"attribute.{kind}" for kind in ("lime", "shapley", "occlusion", "undo", "sensitivity", "")),
-    *("masks", "api", "differences", "picks", "summarize.", "evaluate.", "belief", "known", "debug."),
+    *("masks", "api", "reports", "differences", "picks", "summarize.", "evaluate.", "belief", "known", "debug."),
 )
 PLAIN = "\n    options:\n      merge_init_into_class: false"  # nobody makes a record by hand
 

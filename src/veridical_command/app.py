@@ -41,7 +41,12 @@ def front(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Show the version and exit.", is_eager=True, expose_value=False, callback=tell
+            "--version",
+            metavar="",
+            help="Show the version and exit.",
+            is_eager=True,
+            expose_value=False,
+            callback=tell,
         ),
     ] = False,
 ) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from textwrap import wrap
+
+WIDTH = 76  # of an example in the help: what a terminal of 80 columns shows without a break of its own
 LEAD = "Explain any model's predictions, and say how far each explanation can be believed."
 ENDING = (
     "To try the examples: veridical demo --files samples && cd samples",
@@ -47,4 +51,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 def examples_of(name: str) -> str:
     """The examples of a command, each on a line of its own in its help."""
     title = "Example:" if len(EXAMPLES[name]) == 1 else "Examples:"
-    return "\n".join(["\b", title, *(f"  {line}" for line in EXAMPLES[name])])
+    return "\n".join(["\b", title, *(f"  {broken(line)}" for line in EXAMPLES[name])])
+
+
+def broken(line: str) -> str:
+    """A command over as many lines as it needs, which a shell takes for one; no option is torn from its value."""
+    whole = re.sub(r"(--[a-z]+) (?!-)", "\\1\N{NO-BREAK SPACE}", line)
+    lines = wrap(whole, WIDTH - 2, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False)
+    return " \\\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")

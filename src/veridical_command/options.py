@@ -25,7 +25,7 @@ def option(panel: str, metavar: str, meaning: str, known: Sequence[str] = ()) ->
 
 def flag(panel: str, name: str, meaning: str) -> Any:
     """What is said or not."""
-    return typer.Option(name, help=meaning, rich_help_panel=panel)
+    return typer.Option(name, metavar="", help=meaning, rich_help_panel=panel)
 
 
 def completed(known: Sequence[str]) -> Callable[[str], list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from veridical import api
+from veridical import reports
 from veridical.cli.given import Given, beside, check_heard, few, given_by, track_of
 from veridical.cli.names import method_of, methods_of, settings_of, words
 from veridical.cli.show import check_outs, put
@@ -24,7 +24,7 @@ def evaluate(given: asked.Evaluate) -> int:
     """Measure how good explanations are."""
     check_outs(given, Report)
     about = few(given_by(given, given.model, given.data), given)
-    found = api.evaluate(
+    found = reports.evaluate(
         about.predict,
         about.represent,
         about.X,
@@ -43,7 +43,7 @@ def veracity(given: asked.Veracity) -> int:
         raise InputError("--target is not for veracity, which asks why the model decided as it did: leave it out")
     check_outs(given, Report)
     about = few(given_by(given, given.model, given.data), given)
-    found = api.veracity(
+    found = reports.veracity(
         about.predict,
         about.represent,
         about.X,
@@ -61,7 +61,7 @@ def debug(given: asked.Debug) -> int:
     """Run one check."""
     check_outs(given, Verdict)
     about = given_by(given, given.model, given.data)
-    found = api.debug(
+    found = reports.debug(
         about.predict,
         about.represent,
         about.X,
@@ -81,7 +81,7 @@ def audit(given: asked.Audit) -> int:
     model, *data = given.source
     if not data:
         check_heard(given, "checks methods samples rng", "a vd.Subject, which says it all")
-    found = api.audit(
+    found = reports.audit(
         subject_of(given, given_by(given, model, data)) if data else subject_at(model),
         methods=methods_of(given.methods, given.samples),
         checks=words(given.checks),

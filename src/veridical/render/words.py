@@ -143,9 +143,21 @@ def unsettled_words(explanation: Explanation) -> str:
     return f"order not settled: {'; '.join(groups)}" if groups else ""
 
 
+def top_count(explanation: Explanation) -> int:
+    """How many parts the top has: fewer than were measured, for the top of all of them is always right."""
+    moved = (explanation.weights != 0) | (explanation.intervals[:, 1] > explanation.intervals[:, 0])
+    known = int(np.sum(np.array(measured(explanation), dtype=bool) & moved))
+    return max(min(explanation.top_k, known - 1), 1)
+
+
 def top_words(explanation: Explanation) -> str:
     """How sure it is that the top parts are the right ones."""
-    return f"the top {explanation.top_k} are the right ones with probability"
+    k = top_count(explanation)
+    return (
+        f"the top {k} are the right ones with probability"
+        if k > 1
+        else "the first is the right one with probability"
+    )
 
 
 def listing(names: Sequence[str], joint: str = ", ") -> str:
@@ -172,6 +184,12 @@ def evidence(explanation: Explanation) -> list[str]:
     return [line for line in words if line]
 
 
+def top_title(explanation: Explanation) -> str:
+    """What the probability of the top is of, above its number."""
+    k = top_count(explanation)
+    return f"Top {k} are right" if k > 1 else "The first is right"
+
+
 def facts_of(e: Explanation) -> tuple[Fact, ...]:
     """The numbers that an explanation rests on."""
     agreement = percent(e.fidelity) if e.fidelity > 0 else "none" if e.fidelity <= 0 else "unknown"
@@ -179,7 +197,7 @@ def facts_of(e: Explanation) -> tuple[Fact, ...]:
     meaning = explained if e.fidelity > 0 else fidelity_words(e.fidelity)
     return (
         ("Fidelity", agreement, meaning),
-        (f"Top {e.top_k} are right", percent(e.top_probability), "probability, within the tolerance"),
+        (top_title(e), percent(e.top_probability), "probability, within the tolerance"),
         ("Effective sample", f"{e.effective_size:,.0f}", "samples, once weighted by proximity"),
         ("Model calls", f"{e.n_calls:,}", "rows the model was asked about"),
     )
