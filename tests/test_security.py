@@ -80,7 +80,7 @@ def test_frames_hold_every_text_exactly(name: str) -> None:
 
 
 def test_a_null_row_of_any_name_is_a_column(tmp_path: Path) -> None:
-    verdict = vd.Verdict(True, 1.0, 2.0, "So it is.", nulls={attack: 0.5 for attack in ATTACKS})
+    verdict = vd.Verdict(True, 1.0, 2.0, "So it is.", nulls=dict.fromkeys(ATTACKS, 0.5))
     verdict.save(tmp_path / "verdict.csv")
     verdict.save(tmp_path / "verdict.parquet")
     assert not steering("".join(verdict.to_frame().columns))
