@@ -31,7 +31,7 @@ from tables import Target, arguments, at_least, at_most, finish
 from veridical.render import maps, views, waves
 
 RATE = 16_000
-ONE, MANY, TIME = 60.0, 5000.0, 50.0  # thousands of bytes of one and of many, milliseconds
+ONE, MANY, TIME = 60.0, 5.0, 50.0  # thousands of bytes of one, millions of many, milliseconds
 LONG = "10 s"  # a recording that cannot be made so small: four players of ten seconds
 QUICK = vd.Lime(n_samples=200)
 
@@ -221,7 +221,7 @@ def judge(ones: list[dict[str, Any]], manies: list[dict[str, Any]], lime: float)
     return [
         at_most(f"one explanation, thousands of bytes, the most ({large['what']})", ONE, large["page_kb"]),
         Target(f"the most of long recordings ({longest['what']})", "", f"{longest['page_kb']:.3g}", True),
-        *(at_most(f"{row['what']}, thousands of bytes", MANY, row["page_kb"]) for row in manies),
+        *(at_most(f"{row['what']}, millions of bytes", MANY, row["page_kb"] / 1000) for row in manies),
         at_most(f"one explanation, milliseconds, the most ({slow['what']})", TIME, slow["ms"]),
         Target(
             f"the most of recordings ({loud['what']})", "",

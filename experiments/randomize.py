@@ -1,4 +1,4 @@
-"""Does a map change when layers of the network are re-initialised? (Adebayo et al. 2020, Figure 7)
+"""Does a map change when layers of the network are re-initialized? (Adebayo et al. 2020, Figure 7)
 
 From the top down, each step kept (*cascade*), or each layer alone (*independent*), the target always the class
 that the network as it was predicts. On the pretrained EfficientNet-Lite0 with photographs, and on networks that

@@ -28,7 +28,7 @@ LEVELS = (
     {"serialize"},
     {"scale"},
     {"render"},
-    {"api", "belief", "differences", "known", "picks"},
+    {"api", "belief", "differences", "known", "picks", "reports"},
     {"read"},
     {"demo"},
     {"cli", "serve"},

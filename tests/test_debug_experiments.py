@@ -1,4 +1,4 @@
-"""Wrong labels, re-initialised layers and strange inputs: the experiments on data made here."""
+"""Wrong labels, re-initialized layers and strange inputs: the experiments on data made here."""
 
 from __future__ import annotations
 

@@ -24,10 +24,21 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (tmp_path / "why.json").exists()
 
 
-def test_the_readme_points_at_what_is_there_and_counts_it_right() -> None:
+def pages() -> list[Path]:
+    """All pages that are kept in the repository."""
+    folders = "docs", "benchmarks", "examples", "experiments"
+    return sorted([*ROOT.glob("*.md"), *(page for folder in folders for page in (ROOT / folder).rglob("*.md"))])
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_point_at_what_is_there(page: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    places = [place.partition("#")[0] for place in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in place]
+    assert [place for place in places if not (page.parent / place).exists()] == []
+
+
+def test_the_readme_counts_right() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    places = [place.partition("#")[0] for place in re.findall(r"\]\(([^)]+)\)", text)]
-    assert [place for place in places if not (ROOT / place).exists()] == []
     assert f"{len(METHODS)} methods" in text
     assert f"{len(METRICS)} metrics" in text
 

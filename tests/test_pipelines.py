@@ -76,7 +76,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 def both_ways(predict: Any, text: str = X, represent: Any = None, **settings: Any) -> tuple[Any, Any]:
-    """The explanation as it is, and by strings: a function of one's own is not recognised."""
+    """The explanation as it is, and by strings: a function of one's own is not recognized."""
     settings = {"method": METHOD, "rng": 1, **settings}
     represent = vd.Words() if represent is None else represent
     return vd.explain(predict, represent, text, **settings), vd.explain(

@@ -191,7 +191,7 @@ def test_texts(tmp_path: Path) -> None:
     assert data.instances == ["bad stuff", "good stuff\nindeed"]
     assert data.labels.tolist() == ["neg", "pos"]
     lines = data_of([str(tmp_path / "pos/a.txt")], Reading(lines=True))
-    assert (lines.instances, lines.names) == (["good stuff", "indeed"], ("1", "2"))
+    assert (lines.instances, lines.names) == (["good stuff", "indeed"], ("a.txt:1", "a.txt:2"))
     assert data_of([str(tmp_path / "*" / "?.txt")], Reading(lines=True)).names == ("b.txt:1", "a.txt:1", "a.txt:2")
     with pytest.raises(vd.InputError, match="all files are in one folder, 'pos'"):
         data_of([str(tmp_path / "pos")], Reading(label="folder"))

@@ -94,6 +94,22 @@ def test_classifiers_of_onnx_answer_as_they_did(tmp_path: Path, model: Any, zipm
     assert [part.column for part in why.parts] == ["p", "q", "r", "s"]
 
 
+def test_classes_of_a_map_are_called_as_it_sorts_them(tmp_path: Path) -> None:
+    chances = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    maps = helper.make_sequence_type_proto(helper.make_map_type_proto(TensorProto.STRING, chances))
+    labels = {"classlabels_strings": ["wolf", "bear", "lynx"]}
+    node = helper.make_node("ZipMap", ["X"], ["p"], domain="ai.onnx.ml", **labels)
+    inputs, outputs = (
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, [None, 3])],
+        [helper.make_value_info("p", maps)],
+    )
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    made = helper.make_model(helper.make_graph([node], "map", inputs, outputs), opset_imports=sets, ir_version=8)
+    found = model_of(stored(tmp_path / "m.onnx", made))
+    answer = dict(zip(found.classes or (), found.predict(np.array([[0.1, 0.2, 0.7]]))[0], strict=True))
+    assert answer == pytest.approx({"wolf": 0.1, "bear": 0.2, "lynx": 0.7})
+
+
 def test_a_regressor_of_onnx(tmp_path: Path) -> None:
     model = GradientBoostingRegressor(n_estimators=5).fit(X, X[:, 0])
     found = model_of(stored(tmp_path / "m.onnx", to_onnx(model, X[:1])))

@@ -27,6 +27,7 @@ sys.path.insert(0, TOOLS)  # for these imports alone
 try:
     from blocks import DOCS, blocks, pages, run
     from reference import reference
+    from tables import filled
 finally:
     sys.path.remove(TOOLS)
 
@@ -151,6 +152,13 @@ GUIDES = {  # registries, and the pages that tell of all that is in them
         ),
     ),
 }
+
+
+@pytest.mark.parametrize("page", ["peers.md", "guides/evaluate.md"])
+def test_tables_are_those_of_what_they_are_made_of(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert filled(text) == text, "docs/tools/refresh.py makes them anew"
+    assert filled(text.replace("higher |", "lower |").replace("[calls", "[called")) == text
 
 
 @pytest.mark.parametrize("family", GUIDES)

@@ -18,10 +18,10 @@ TITLE = f"""# Command line
 {LEAD}
 
 ```text
-pip install 'veridical[cli]'
+pip install '.[cli]'
 ```
 
-With `veridical[cli,onnx]` it also reads ONNX models, with `skops` those of skops; `image`, `audio`, `parquet` and
+With `'.[cli,onnx]'` it also reads ONNX models, with `skops` those of skops; `image`, `audio`, `parquet` and
 `plot` bring what pictures, sounds, Parquet files and figures need.
 
 Try it on files of your own, or on some that it writes, which the examples below are about:
@@ -68,7 +68,7 @@ def table(known: dict[str, Any]) -> str:
     """Arguments and then options, with what they mean."""
     ordered = sorted(known.items(), key=lambda pair: type(pair[1]).__name__)
     cells = [(typed(name, each), str(each.help)) for name, each in ordered]
-    lines = [" | ".join(cell.replace("|", "\\|") for cell in line) for line in [("type", "to say"), *cells]]
+    lines = [" | ".join(cell.replace(" | ", "` or `") for cell in line) for line in [("type", "to say"), *cells]]
     return "\n".join(f"| {line} |" for line in [lines[0], "--- | ---", *lines[1:]])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from veridical.serialize import SCHEMA
 SOURCE = Path(__file__).parents[1] / "schema" / f"veridical-{SCHEMA}.json"
 DOCUMENT: dict[str, Any] = json.loads(SOURCE.read_text(encoding="utf-8"))
 DEFS: dict[str, Any] = DOCUMENT["$defs"]
-MARK = re.compile(r"<!-- schema (\w+) -->")
 HEAD = "| {} | type | meaning | since |\n| --- | --- | --- | --- |\n"
 APART = {  # columns of a Parquet file that stand otherwise in JSON
     "target": "the output that was explained, as text",
@@ -91,8 +89,3 @@ def table(name: str) -> str:
     if name == "head":
         return HEAD.format("field") + "".join(lines(DOCUMENT["properties"], 1))
     return "\n".join(map(section, DEFS))
-
-
-def filled(markdown: str) -> str:
-    """A page with the tables in the places of their marks."""
-    return MARK.sub(lambda found: table(found[1]), markdown)

@@ -9,9 +9,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-import formats
-import metrics
-import peers
+import links
 from examples import gallery
 from reference import reference
 
@@ -61,9 +59,10 @@ def made() -> dict[str, str]:
     }
 
 
-def on_page_markdown(markdown: str, **more: Any) -> str:
-    """Tables that are folded away are Markdown, too; those of peers, files and metrics are made here."""
-    return FOLDED.sub(r'<details markdown="1">\n\1', peers.filled(formats.filled(metrics.filled(markdown))))
+def on_page_markdown(markdown: str, page: Any, **more: Any) -> str:
+    """Tables that are folded away are Markdown, too; links to files that pages are made of lead to the pages."""
+    unfolded = FOLDED.sub(r'<details markdown="1">\n\1', markdown)
+    return links.turned(unfolded, page.file.src_uri, experiments())
 
 
 def on_post_page(output: str, **more: Any) -> str:

@@ -11,7 +11,6 @@ from statistics import median
 from typing import Any
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
-MARK = re.compile(r"<!-- peer (\w+) -->")
 SECTIONS = {  # of the page of benchmarks, by the first word of a file's name
     "calls": "Model calls",
     "clock": "Time to the same error",
@@ -21,6 +20,7 @@ SECTIONS = {  # of the page of benchmarks, by the first word of a file's name
     "pick": "Few of many",
     "shapley": "Shapley values",
     "maps": "Maps",
+    "pages": "Pages",
 }
 
 
@@ -46,7 +46,7 @@ class Line:
         cells = " | ".join(short(number) for number in (median(found), min(found), max(found)))
         section = SECTIONS[self.file.partition("-")[0]]
         place = re.sub(r"[^a-z0-9]+", "-", section.lower())
-        source = f"[{section}](benchmarks.md#{place}), [{path.name}](results/{path.name})"
+        source = f"[{section}](../benchmarks/README.md#{place}), [{path.name}](../benchmarks/results/{path.name})"
         return f"| {self.what} | {cells} | {len(found)} | {source} |\n"
 
 
@@ -71,6 +71,7 @@ PEERS = {
         Line("error of these", "batch", "lime_error / error", NUMBERS),
         Line("time of making pictures with parts taken away", "compositing", "faster"),
         Line("time of a pick from 1,000 explanations", "pick", "faster"),
+        Line("bytes of the page of one table row", "pages", "lime_kb / page_kb"),
     ),
     "shap": (
         Line("error of Shapley values at 64 calls", "shapley", "shap_64 / ours_64"),
@@ -90,8 +91,3 @@ def table(peer: str) -> str:
     """How many times better than a peer, over all cases: under 1 is worse."""
     head = "| measured | median | least | most | cases | where |\n| --- | ---: | ---: | ---: | ---: | --- |\n"
     return head + "".join(line.shown() for line in PEERS[peer])
-
-
-def filled(markdown: str) -> str:
-    """A page with the tables in the places of their marks."""
-    return MARK.sub(lambda found: table(found[1]), markdown)

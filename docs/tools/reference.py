@@ -26,8 +26,9 @@ ORDER = (  # modules and packages, in the order in which a reader wants them
     "records",
     *(f"represent.{kind}" for kind in ("rows", "words", "pictures", "sounds", "series", "fields", "")),
     *(f"attribute.{kind}" for kind in ("lime", "shapley", "occlusion", "undo", "sensitivity", "")),
-    *("masks", "api", "differences", "picks", "summarize.", "evaluate.", "belief", "known", "debug."),
+    *("masks", "api", "reports", "differences", "picks", "summarize.", "evaluate.", "belief", "known", "debug."),
 )
+DEFINED = ast.ClassDef, ast.FunctionDef
 PLAIN = "\n    options:\n      merge_init_into_class: false"  # nobody makes a record by hand
 
 
@@ -76,6 +77,13 @@ def about(module: str) -> str:
     return " ".join(first.split())
 
 
+def sentence(module: str, name: str) -> str:
+    """The first line of what a name says of itself."""
+    nodes = (node for node in ast.parse(_source(module)).body if getattr(node, "name", "") == name)
+    told = (ast.get_docstring(node) for node in nodes if isinstance(node, DEFINED))  # overloads say nothing
+    return next(filter(None, told), "").partition("\n")[0].replace("|", "\\|").replace("``", "`")
+
+
 def shown(page: str) -> str:
     """One page: its names, below headings that are their modules."""
     title, lead = PAGES[page]
@@ -91,13 +99,14 @@ def shown(page: str) -> str:
 def index() -> str:
     """All names on one page, each with what it is in a sentence."""
     lines = ["# All names", "Everything that `import veridical as vd` gives, by what it is for."]
+    every = [(module, name) for module, names in public().items() for name in names]
     for page, (title, _) in PAGES.items():
-        every = [(module, name) for module, names in public().items() for name in names]
         mine = [
-            f"[`{name}`][veridical.{module}.{name}]" for module, name in every if page_of(module, name) == page
+            f"| [`{name}`][veridical.{module}.{name}] | {sentence(module, name)} |"
+            for module, name in every
+            if page_of(module, name) == page
         ]
-        links = ", ".join(mine)
-        lines.append(f"**[{title}]({page}.md).** {links}.")
+        lines += [f"## [{title}]({page}.md)", "\n".join(["| name | what it is |", "| --- | --- |", *mine])]
     return "\n\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Write anew what the code of the pages prints, and the pictures that it draws: refresh.py [page.md …]."""
+"""Write anew what the code of the pages prints, the pictures that it draws, and tables: refresh.py [page.md …]."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib
 
 from blocks import DOCS, pages, run
+from tables import filled
 
 INK = "svg {color: #1f2328} text {fill: currentColor} @media (prefers-color-scheme: dark) {svg {color: #e6edf3}}"
 
@@ -30,7 +31,7 @@ def draw(record: Any, path: Path) -> None:
 
 
 def refresh(page: Path) -> None:
-    """Run a page, draw its pictures, and put what its blocks print into the blocks below them."""
+    """Run a page, draw its pictures, and put what its blocks print, and its tables, where they stand."""
     text = page.read_text(encoding="utf-8")
     later: list[tuple[int, int, str]] = []
     for ran in run(page):
@@ -41,7 +42,7 @@ def refresh(page: Path) -> None:
             later.append((ran.block.start, ran.block.stop, textwrap.indent(lines + "\n", ran.block.indent)))
     for start, stop, lines in reversed(later):
         text = text[:start] + lines + text[stop:]
-    page.write_text(text, encoding="utf-8")
+    page.write_text(filled(text), encoding="utf-8")
 
 
 def main(named: list[str]) -> None:

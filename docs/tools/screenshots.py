@@ -72,7 +72,7 @@ def entry(name: str) -> str:
     kind, _, medium = name.partition(".")
     told = f"{title(kind)}, {medium or 'page'}"
     pictures = " ".join(f"![{told}, {theme}](screenshots/{name}-{theme}.png)" for theme in ("light", "dark"))
-    return f"### {told}\n\n{pictures}\n"
+    return f"## {told}\n\n{pictures}\n"
 
 
 def listed(names: list[str]) -> str:

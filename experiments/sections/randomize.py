@@ -1,4 +1,4 @@
-"""Layers re-initialised from the top down: Figure 7 of Adebayo et al. 2020, beside null rows."""
+"""Layers re-initialized from the top down: Figure 7 of Adebayo et al. 2020, beside null rows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import audit, debug, evaluate, explain, explain_many, group, rerun, veracity
+from veridical.api import explain, explain_many, group, rerun
 from veridical.attribute.chance import RandomParts
 from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
 from veridical.attribute.counterfactual import Counterfactual
@@ -44,6 +44,7 @@ from veridical.pages import Page
 from veridical.picks import pick, pick_at_random, pick_for_two
 from veridical.records import VERSION as __version__
 from veridical.records import Explanation, Explanations, Measured, Neighborhood, Part, Verdict
+from veridical.reports import audit, debug, evaluate, veracity
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.fields import Fields
 from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean

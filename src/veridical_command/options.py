@@ -43,7 +43,7 @@ Text = str | None
 Model = Annotated[str, argument("MODEL", MODEL_FORMS)]
 Data = Annotated[list[str], argument("DATA", DATA_FORMS)]
 
-Row = Annotated[Text, option(DATA, "N", "One row, counted from 0, or its name.")]
+Row = Annotated[Text, option(DATA, "N", "One row: its name, or else its number from 0.")]
 Rows = Annotated[Text, option(DATA, "A:B", "Some rows, counted from 0: 0:50, :20 or 3,7,8.")]
 Background = Annotated[Text, option(DATA, "FILE", "What values are usual, such as train.csv; else DATA.")]
 Label = Annotated[

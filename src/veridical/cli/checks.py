@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from veridical import api
-from veridical.cli.given import Given, beside, few, given_by, track_of
+from veridical import reports
+from veridical.cli.given import Given, beside, check_heard, few, given_by, track_of
 from veridical.cli.names import method_of, methods_of, settings_of, words
 from veridical.cli.show import check_outs, put
 from veridical.debug.adversary import CAUSES
@@ -24,7 +24,7 @@ def evaluate(given: asked.Evaluate) -> int:
     """Measure how good explanations are."""
     check_outs(given, Report)
     about = few(given_by(given, given.model, given.data), given)
-    found = api.evaluate(
+    found = reports.evaluate(
         about.predict,
         about.represent,
         about.X,
@@ -39,9 +39,11 @@ def evaluate(given: asked.Evaluate) -> int:
 
 def veracity(given: asked.Veracity) -> int:
     """Ask whether explanations name what made the model err."""
+    if given.target is not None:
+        raise InputError("--target is not for veracity, which asks why the model decided as it did: leave it out")
     check_outs(given, Report)
     about = few(given_by(given, given.model, given.data), given)
-    found = api.veracity(
+    found = reports.veracity(
         about.predict,
         about.represent,
         about.X,
@@ -59,7 +61,7 @@ def debug(given: asked.Debug) -> int:
     """Run one check."""
     check_outs(given, Verdict)
     about = given_by(given, given.model, given.data)
-    found = api.debug(
+    found = reports.debug(
         about.predict,
         about.represent,
         about.X,
@@ -77,7 +79,9 @@ def audit(given: asked.Audit) -> int:
     """Run all checks that apply."""
     check_outs(given, Audit)
     model, *data = given.source
-    found = api.audit(
+    if not data:
+        check_heard(given, "checks methods samples rng", "a vd.Subject, which says it all")
+    found = reports.audit(
         subject_of(given, given_by(given, model, data)) if data else subject_at(model),
         methods=methods_of(given.methods, given.samples),
         checks=words(given.checks),

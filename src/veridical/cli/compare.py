@@ -8,7 +8,7 @@ from typing import Any
 from veridical import differences
 from veridical.attribute.ask import VALUE
 from veridical.cli.explain import check_row, explained
-from veridical.cli.given import matched, reading_of
+from veridical.cli.given import check_heard, matched, reading_of
 from veridical.cli.names import words
 from veridical.cli.show import check_outs, put
 from veridical.errors import InputError
@@ -30,6 +30,7 @@ def compare(given: asked.Compare) -> int:
 def _two(given: asked.Compare) -> tuple[Any, Any]:
     """The two, or where they are saved; the second model is asked about what the first one said of a row."""
     if not given.data:
+        check_heard(given, "names fail", "saved explanations, which are compared as they are")
         return given.first, given.second
     data = data_of(given.data, reading_of(given))
     first = explained(given, matched(given, given.first, data))

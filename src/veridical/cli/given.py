@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 from veridical.attribute.ask import VALUE
@@ -106,6 +106,15 @@ def reading_of(about: asked.Asked) -> Reading:
         encoding=about.encoding,
         separator=about.separator,
     )
+
+
+def check_heard(given: asked.Shown, kept: str, what: str) -> None:
+    """Refuse options that would go unheard: all but those that are kept, and those of the output."""
+    heard = {*kept.split(), *(each.name for each in fields(asked.Shown))}
+    for each in fields(given):
+        told = each.default is not MISSING and getattr(given, each.name) != each.default
+        if told and each.name not in heard:
+            raise InputError(f"--{each.name} is not for {what}: leave it out")
 
 
 def rows_of(text: str, data: Data) -> list[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from veridical import api, picks
 from veridical.cli.explain import many
-from veridical.cli.given import given_by, track_of
-from veridical.cli.names import settings_of
+from veridical.cli.given import check_heard, given_by, track_of
+from veridical.cli.names import settings_of, with_samples
 from veridical.cli.show import check_outs, put
 from veridical.errors import InputError
 from veridical.summarize import GROUPINGS
@@ -17,6 +17,8 @@ def pick(given: asked.Pick) -> int:
     """Pick a few explanations, saved ones or of a model and its data."""
     check_outs(given, Pick)
     first, *data = given.source
+    if not data:
+        check_heard(given, "target budget k rng", "saved explanations, of which some are picked")
     source = many(given, given_by(given, first, data)) if data else first
     target = None if data else given.target  # one for all that were made for it
     put(picks.pick(source, given.budget, target=target, k=given.k, rng=given.rng), given)
@@ -26,6 +28,7 @@ def pick(given: asked.Pick) -> int:
 def group(given: asked.Group) -> int:
     """Explain the whole model by a few groups."""
     check_outs(given, Grouping)
+    method = with_samples(settings_of(given.method or "mixture", GROUPINGS, "grouping method"), given.samples)
     about = given_by(given, given.model, given.data)
     found = api.group(
         about.predict,
@@ -34,7 +37,7 @@ def group(given: asked.Group) -> int:
         k=numbers_of(given.k),
         n_features=given.features,
         target=about.target,
-        method=None if given.method is None else settings_of(given.method, GROUPINGS, "grouping method"),
+        method=method,
         classes=about.classes,
         rng=given.rng,
         track=track_of(given, "calls"),

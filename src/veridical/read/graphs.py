@@ -27,6 +27,7 @@ TYPES = {
     "bool": np.bool_,
     "string": np.object_,
 }
+MAPS = "seq(map"  # how the type of outputs begins that are a map a row, from classes to chances
 QUIET = 4  # what is fatal; other errors are raised, and need not be printed too
 LOCALE = "C.UTF-8"  # which every machine has
 
@@ -185,7 +186,7 @@ def _output(path: Path, outputs: Any, wanted: str | None) -> Any:
             raise InputError(f"{path} has no output {wanted!r}{near(wanted, list(by_name))}")
         return by_name[wanted]
     real = [each for each in outputs if each.type in ("tensor(float)", "tensor(double)", "tensor(float16)")]
-    chances = [each for each in outputs if each.type.startswith("seq(map")]
+    chances = [each for each in outputs if each.type.startswith(MAPS)]
     chances = chances or [each for each in real if "prob" in each.name.lower()]
     found = chances or [each for each in real if len(each.shape) <= 2] or real
     if len(found) == 1:
@@ -199,7 +200,7 @@ def _output(path: Path, outputs: Any, wanted: str | None) -> Any:
 
 
 def _classes(path: Path, output: Any) -> tuple[Any, ...] | None:
-    """The names of classes that the graph has, if they are as many as the outputs."""
+    """The names of classes that the graph has, if they are as many as the outputs; a map has them sorted."""
     onnx = require("onnx", extra="onnx")
     graph = onnx.load(str(path), load_external_data=False).graph
     constants = {each.name: each for each in graph.initializer}
@@ -213,7 +214,8 @@ def _classes(path: Path, output: Any) -> tuple[Any, ...] | None:
     fitting = [names for names in found if names and k in (None, len(names))]
     if not fitting:
         return None
-    return tuple(name.decode("utf-8", "replace") if isinstance(name, bytes) else name for name in fitting[-1])
+    names = sorted(fitting[-1]) if output.type.startswith(MAPS) else fitting[-1]
+    return tuple(name.decode("utf-8", "replace") if isinstance(name, bytes) else name for name in names)
 
 
 def _column(to: Input, column: pd.Series[Any]) -> Array:

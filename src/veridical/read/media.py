@@ -27,7 +27,7 @@ def texts_of(found: Found, reading: Reading) -> Data:
         if reading.lines:
             lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
             texts += [line for _, line in lines]
-            names += [f"{name}:{i}" if len(found.paths) > 1 else str(i) for i, _ in lines]
+            names += [f"{name}:{i}" for i, _ in lines]
         else:
             texts.append(text)
             names.append(name)

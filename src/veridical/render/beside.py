@@ -24,12 +24,11 @@ from veridical.render.differences import (
     verdict_words,
 )
 from veridical.render.markup import NONE, Markup, escape, join, minus, tag
-from veridical.render.tables import Span, bar, judgment, legend, notes
+from veridical.render.tables import EFFECT, Span, bar, judgment, legend, notes
 from veridical.render.views import drawing
-from veridical.render.words import count, decimals, plain
+from veridical.render.words import count, decimals, plain, sentence
 
 MOST_PARTS, MOST_LISTED, MOST_ROWS, MOST_NOTES = 20, 6, 6, 8
-SIGNS = ("right: raises the output", "left: lowers it")
 
 
 def beside(difference: Difference, most: int = MOST_PARTS) -> Markup:
@@ -37,12 +36,11 @@ def beside(difference: Difference, most: int = MOST_PARTS) -> Markup:
     d, chosen = difference, ordered(difference, most)
     first, second = (tag("bdi", {}, escape(title, 80)) for title in d.titles)
     said = tag("div", {"class": "vd-say"}, tag("h3", {}, first, escape(" and "), second))
-    words = verdict_words(d)
     return tag(
         "div",
         {"class": "vd-difference"},
         said,
-        judgment(d.verdict, words[0].upper() + words[1:]),
+        judgment(d.verdict, sentence(verdict_words(d))),
         tag("div", {"class": "vd-sides"}, *(_side(d, title, side, chosen) for title, side in sides(d))),
         _table(d, chosen) if chosen else tag("p", {}, escape("No part has any weight.")),
         notes(notes_of(d, chosen)),
@@ -53,7 +51,7 @@ def beside(difference: Difference, most: int = MOST_PARTS) -> Markup:
 def _side(d: Difference, title: str, side: Explanation | Explanations, chosen: list[int]) -> Markup:
     """What one side says, with its instance."""
     head = tag("h4", {}, tag("bdi", {}, escape(title, 80)))
-    lines = [tag("p", {}, escape(words[0].upper() + words[1:], 900)) for words in side_words(side)]
+    lines = [tag("p", {}, escape(sentence(words), 900)) for words in side_words(side)]
     view = side.view if isinstance(side, Explanation) else None
     seen = drawing(view, marked(d, side, chosen)) if view is not None and isinstance(side, Explanation) else NONE
     return tag("article", {"class": "vd-side"}, head, *lines, seen)
@@ -86,7 +84,7 @@ def _table(d: Difference, chosen: list[int]) -> Markup:
         tag("thead", {}, tag("tr", {}, *titles)),
         tag("tbody", {}, *rows),
     )
-    return join(drawn, legend(*SIGNS, f"upper bar: {first}, lower bar: {second}", KEY))
+    return join(drawn, legend(*EFFECT, f"upper bar: {first}, lower bar: {second}", KEY))
 
 
 def _row(d: Difference, j: int, spans: tuple[Span, Span], show: Callable[[float], str], key: Markup) -> Markup:

@@ -17,7 +17,6 @@ from veridical.render.words import Weighed, measured, plain
 TINIEST = 1e-100  # what an axis can hold
 ROW = 0.25  # inches from row to row of a table
 EMPTY = Block(0.0, lambda board, top: None)
-WHISKER = "├─┤ 95 % interval of the sampling error"
 PAD = 0.11  # inches inside a box
 NARROW, NARROW_ROW = 4.6, 0.41  # inches: a table below the first has rows of the second
 ALIGNED = ("left", "left", "right", "right")

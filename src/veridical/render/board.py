@@ -62,7 +62,7 @@ class Palette:
     gray: str = "#868b92"
 
 
-LIGHT = Palette("#1d2126", "#2f7fc1", "#d9730d", "#1d5d97", "#a34a00", "#0f8a6d", "#cf3a63")
+LIGHT = Palette("#1d2126", "#2f7fc1", "#d9730d", "#1d5d97", "#a34a00", "#0c7d62", "#cf3a63")
 DARK = Palette("#e4e7ea", "#58a6e6", "#f0923e", "#1d5d97", "#a34a00", "#2bb391", "#f0698c")
 
 

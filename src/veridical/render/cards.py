@@ -29,6 +29,7 @@ from veridical.render.groups import (
 from veridical.render.markup import NONE, Markup, escape, join, minus, spaced, tag
 from veridical.render.tables import (
     EFFECT,
+    WHISKER,
     Scale,
     bar,
     facts,
@@ -44,7 +45,6 @@ from veridical.render.words import percent, sentence
 from veridical.summarize.records import Grouping, Membership
 
 MOST_GROUPS, MOST_PARTS = 24, 12
-WHISKER = "├─┤ 95 % interval of the sampling error"
 
 
 def groups(g: Grouping) -> Markup:

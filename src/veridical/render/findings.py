@@ -9,7 +9,7 @@ from typing import TypeAlias
 from veridical.debug.audit import OUTCOMES, Audit, Result
 from veridical.records import Explanation, Verdict
 from veridical.render.audits import HEADS, alike, by_outcome, facts_of, headline, overall, question_of, said_of
-from veridical.render.markup import NONE, Markup, escape, join, minus, spaced, tag
+from veridical.render.markup import NONE, SPACE, Markup, escape, join, minus, spaced, tag
 from veridical.render.tables import Span, facts, notes
 from veridical.render.verdicts import (
     MARKS,
@@ -36,7 +36,6 @@ MOST_NOTES = 12
 MOST_EVIDENCE, MOST_VIEWS = 6, 3  # explanations shown, and of them with their picture; one where all is well
 MOST_OPEN = 8  # results that stand open
 MOST_RESULTS = 200
-SPACE = escape(" ")  # so that what is copied or read aloud is not one word
 KEY = (f"● value, ─ {RANGE}", "┊ expected", f"│ gray: {NULLS}")
 
 
@@ -67,7 +66,7 @@ def audit(a: Audit, draw: Draw) -> Markup:
 def _box(outcome: str, words: str, sentence: str) -> Markup:
     """The outcome with a mark and a word beside its color."""
     badge = tag("span", {"class": "vd-mark", "aria-hidden": "true"}, escape(MARKS[outcome]))
-    said = tag("p", {}, tag("strong", {}, escape(words)), escape(sentence, 1000))
+    said = tag("p", {}, tag("strong", {}, escape(words)), SPACE, escape(sentence, 1000))
     return tag("div", {"class": f"vd-verdict vd-{COLORS[outcome]}"}, badge, said)
 
 

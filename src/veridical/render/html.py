@@ -36,7 +36,7 @@ from veridical.render.style import (
     SUMMARY_STYLE,
     VIEW_STYLE,
 )
-from veridical.render.tables import EFFECT, facts, judgment, legend, notes, weights_table
+from veridical.render.tables import EFFECT, WHISKER, facts, judgment, legend, notes, weights_table
 from veridical.render.views import drawing
 from veridical.render.words import (
     asked_words,
@@ -187,7 +187,7 @@ def _key(e: Explanation, marks: Marks | None) -> Callable[[int], Markup]:
 
 def _chart(e: Explanation, chosen: Sequence[int], marks: Marks | None) -> str:
     drawn = weights_table(e, chosen, _key(e, marks))
-    return drawn + legend(*EFFECT, "├─┤ 95 % interval of the sampling error")
+    return drawn + legend(*EFFECT, WHISKER)
 
 
 def _notes(e: Explanation, chosen: Sequence[int]) -> str:

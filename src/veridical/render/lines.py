@@ -18,7 +18,7 @@ from veridical.render.words import percent, plain
 
 ACROSS, MOST = 2, 12  # panels side by side, and in all
 LEFT, HEAD, TALL, FOOT = 0.46, 0.24, 1.7, 0.34  # inches: ticks, title, panel, ticks
-COLORS = ("#2f7fc1", "#d9730d", "#0f8a6d", "#a8559b", "#8a6d1f", "#cf3a63", "#4a6fd0", "#5f7d2c")
+COLORS = ("#2f7fc1", "#d9730d", "#0c7d62", "#a8559b", "#8a6d1f", "#cf3a63", "#4a6fd0", "#5f7d2c")
 MARKERS = "osD^vPX*"
 DASHES: tuple[Any, ...] = ("-", "--", "-.")
 NULLS: tuple[Any, ...] = (":", (0, (5, 1, 1, 1)), (0, (6, 3)))

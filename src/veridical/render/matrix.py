@@ -20,7 +20,7 @@ from veridical.render.picks import (
 )
 from veridical.render.pixels import png, shrink
 from veridical.render.tables import bar, facts, legend, notes, row, table
-from veridical.render.words import decimals, first, percent, plain
+from veridical.render.words import decimals, first, percent, plain, sentence
 from veridical.summarize.records import Pick
 
 MOST_ROWS, MOST_COLUMNS = 40, 24
@@ -35,9 +35,9 @@ def picked(pick: Pick) -> Markup:
 
 
 def _pick(name: str, p: Pick) -> Markup:
-    sentence, m = pick_sentence(p), matrix_of(p, MOST_ROWS, MOST_COLUMNS)
-    head = f"{name}: {sentence}" if name else sentence
-    said = tag("div", {"class": "vd-say"}, tag("h3", {}, escape(head[0].upper() + head[1:] + ".", 300)))
+    told, m = pick_sentence(p), matrix_of(p, MOST_ROWS, MOST_COLUMNS)
+    head = f"{name}: {told}" if name else told
+    said = tag("div", {"class": "vd-say"}, tag("h3", {}, escape(sentence(head) + ".", 300)))
     if not len(p.chosen) or not len(m.columns):
         return join(said, notes(first(p.notes)))
     return join(said, facts(facts_of(p, m)), _matrix(p, m), _parts(p, m), notes(notes_of(p, m)))
@@ -48,7 +48,7 @@ def _matrix(p: Pick, m: Matrix) -> Markup:
     show, rows = decimals(m.weights.ravel()), []
     for t in range(len(m.weights)):
         name, covered = row_name(p, t), percent(float(p.share[t]))
-        rows.append(row(name[0].upper() + name[1:], _strip(p, m, t, show), (covered, chance_words(p, t))))
+        rows.append(row(sentence(name), _strip(p, m, t, show), (covered, chance_words(p, t))))
     head = tag(
         "div", {"class": "vd-letters", "aria-hidden": "true"}, *(tag("b", {}, escape(a)) for a in m.letters)
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from veridical.records import Explanation, Explanations
 from veridical.render.blocks import (
     EMPTY,
-    WHISKER,
     Badge,
     Row,
     disc,
@@ -23,6 +22,7 @@ from veridical.render.marks import Marks, keyed, marks_of
 from veridical.render.markup import minus
 from veridical.render.scenes import heat_map, scene
 from veridical.render.shots import letter_of
+from veridical.render.tables import WHISKER
 from veridical.render.words import (
     asked_words,
     brief,

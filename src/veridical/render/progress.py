@@ -70,7 +70,7 @@ class Screen(Protocol):
 
     def show(self, pace: Pace) -> None: ...
 
-    def close(self, pace: Pace) -> None:
+    def close(self) -> None:
         """Leave the screen as a reader wants to find it, whether the work was finished or not."""
         ...
 
@@ -88,7 +88,7 @@ class Line:
         sys.stderr.flush()
         self.width = len(text)
 
-    def close(self, pace: Pace) -> None:
+    def close(self) -> None:
         sys.stderr.write("\r" + " " * self.width + "\r")
         sys.stderr.flush()
 
@@ -105,7 +105,7 @@ class Cell:
         bar = tag("progress", {**known, "aria-label": str(pace), "style": "vertical-align:middle"})
         self._put(str(pace), tag("div", {}, bar, escape(f" {pace}")))
 
-    def close(self, pace: Pace) -> None:
+    def close(self) -> None:
         self._put("", "")
 
     def _put(self, text: str, markup: str) -> None:
@@ -134,7 +134,7 @@ class Bar:
             self.task = self.live.add_task("", total=pace.total)
         self.live.update(self.task, completed=pace.done, description=str(pace))
 
-    def close(self, pace: Pace) -> None:
+    def close(self) -> None:
         if self.live is not None:
             self.live.stop()
 
@@ -192,7 +192,7 @@ class _Sight:
 
     def close(self) -> None:
         if self.seen:
-            self.screen.close(self._pace(time.monotonic()))
+            self.screen.close()
 
     def _pace(self, now: float) -> Pace:
         return Pace(self.count, self.total, self.unit, now - self.start, self.at_done)

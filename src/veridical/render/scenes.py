@@ -19,14 +19,12 @@ from veridical.render.markup import minus
 from veridical.render.pixels import heat, sample, shrink
 from veridical.render.shots import BASE, RULER, Shot, letter_of, negative, pale, placed, region, rule
 from veridical.render.traces import Trace, series_traces, sound_traces
-from veridical.render.views import BARE, fitted, scales
+from veridical.render.views import BARE, KEY, SIGNS, fitted, scales
 from veridical.render.words import number, percent, plain
 
 DOTS = 150  # pixels an inch that pictures are kept with
 TALLEST, GAP = 3.3, 0.16  # inches: of a picture, and between two
 MOST_FRAMES, ACROSS = 8, 4  # of a film, and side by side
-SIGNS = ("raises the output, solid line", "lowers it, dashed line")
-KEY = ("deeper tint: stronger", "no line: may be zero, by its interval")
 
 
 def scene(view: View, marks: Marks, look: Look) -> Block:

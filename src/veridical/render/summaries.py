@@ -8,7 +8,6 @@ from typing import Any
 from veridical.render.blocks import (
     EMPTY,
     PAD,
-    WHISKER,
     Row,
     facts,
     faded,
@@ -57,7 +56,7 @@ from veridical.render.picks import (
 )
 from veridical.render.picks import facts_of as pick_facts
 from veridical.render.picks import notes_of as pick_notes
-from veridical.render.tables import Scale, scale_of
+from veridical.render.tables import WHISKER, Scale, scale_of
 from veridical.render.words import decimals, first, percent, plain, sentence
 from veridical.summarize.records import Grouping, Membership, Pick
 

@@ -15,6 +15,7 @@ Scale = tuple[Span, Callable[[float], str]]  # an axis, and how to write the num
 COLORS = ("--vd-up", "--vd-down")
 LONGEST_BARE = 12  # characters
 EFFECT = ("right: raises the output", "left: lowers it")
+WHISKER = "├─┤ 95 % interval of the sampling error"
 
 
 def judgment(verdict: Verdict, words: str = "") -> Markup:

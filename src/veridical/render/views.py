@@ -39,6 +39,8 @@ FINE, MANY = 140, 80  # places of an outline along the longer side of a picture;
 MOST_FRAMES = 8
 MOST_SHAPES = 40  # parts tinted in one frame
 MOST_TINTED, MOST_TOLD = 400, 150  # pieces of a text that are tinted, and that tell their numbers
+SIGNS = ("raises the output, solid line", "lowers it, dashed line")
+KEY = ("deeper tint: stronger", "no line: may be zero, by its interval")
 BARE = Marks((), np.empty(0), np.empty(0), (), (), np.empty(0, bool), {})  # of an instance that is only shown
 
 
@@ -66,10 +68,9 @@ def _view(view: View, marks: Marks, most: int) -> Markup:
 
 
 def _key() -> Markup:
-    signs = (("vd-up", "raises the output, solid line"), ("vd-down", "lowers it, dashed line"))
+    signs = zip(("vd-up", "vd-down"), SIGNS, strict=True)
     entries = [tag("span", {}, tag("i", {"class": sign}), escape(words)) for sign, words in signs]
-    words = "deeper tint: stronger", "no line: may be zero, by its interval"
-    return tag("p", {"class": "vd-key"}, *spaced(*entries, *(tag("span", {}, escape(w)) for w in words)))
+    return tag("p", {"class": "vd-key"}, *spaced(*entries, *(tag("span", {}, escape(w)) for w in KEY)))
 
 
 def _text(view: View, marks: Marks, most: int) -> Markup:
