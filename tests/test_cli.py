@@ -327,6 +327,15 @@ def test_the_second_model_is_asked_about_what_the_first_one_said(here: Path) -> 
     assert {found.first.target, found.second.target} == {"a"}
 
 
+def test_what_was_assumed_of_the_second_model_is_said_too(here: Path, capsys: Any) -> None:
+    assert (
+        cli.main(["compare", "two.py:ash", "model.py:linear", "data.csv", "--row", "3", "--samples", "128"]) == 0
+    )
+    said = capsys.readouterr().err
+    assert "left out, for the model does not take them: grape" in said
+    assert said.count("--background train.csv") == 1
+
+
 def test_stopping_leaves_no_file(here: Path, capsys: Any) -> None:
     Path("stopped.py").write_text("def predict(X):\n    raise KeyboardInterrupt\n")
     typed = [

@@ -99,15 +99,16 @@ def _needed(e: Explanation, words: str) -> None:
         assert flat(name)[:12] in words
 
 
+@pytest.mark.parametrize("size", [(11, 8), (12, 5)])
 @pytest.mark.parametrize("name", GIVEN)
-def test_all_is_inside_the_axes_that_were_given(name: str, pyplot: Any) -> None:
-    figure, (_, mine) = pyplot.subplots(1, 2, figsize=(11, 8))
+def test_all_is_inside_the_axes_that_were_given(name: str, size: tuple[int, int], pyplot: Any) -> None:
+    figure, (_, mine) = pyplot.subplots(1, 2, figsize=size)
     assert everything()[name].plot(mine) is mine
     assert figure.axes[:2] == [figure.axes[0], mine]
     assert pyplot.get_fignums() == [1]
     figure.canvas.draw()
     box, room = mine.get_tightbbox(), mine.get_window_extent()
-    slack = 0.04 * room.width  # letters are fitted to the pixels of a screen
+    slack = 0.01 * room.width  # letters are fitted to the pixels of a screen
     assert box.x0 > room.x0 - slack
     assert box.x1 < room.x1 + slack
     assert box.y0 > room.y0 - slack

@@ -153,6 +153,12 @@ def test_a_recipe_belongs_to_one_explanation() -> None:
     assert second.recipe["method"]["width"] == 1.0
 
 
+@pytest.mark.parametrize(("size", "told"), [(1e-3, True), (1.0, False)])
+def test_weights_of_next_to_nothing_are_told(size: float, told: bool) -> None:
+    why = vd.explain(lambda X: 1 + size * (X[:, 0] > 0), vd.Rows(TABLE), TABLE[0])
+    assert any(note.startswith("All parts together move the output by at most") for note in why.notes) is told
+
+
 def test_rounding_is_no_weight() -> None:
     table = pd.DataFrame(np.random.default_rng(0).random((100, 3)) < 0.5, columns=list("abc"))
     why = vd.explain(lambda X: 0.1 * X["a"], vd.Rows(table), table.iloc[0])

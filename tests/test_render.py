@@ -228,6 +228,13 @@ def test_the_top_is_never_of_all_parts() -> None:
     assert "the top 5 are the right ones with probability 96 %" in terminal.picture(e)
 
 
+def test_names_that_differ_at_their_ends_stay_apart() -> None:
+    names = ["answers that it decides, with it", "answers that it decides, without", "another", "another"]
+    first, second, *others = terminal.column(names, 20)
+    assert (first, second) == ("answers t…s, with it", "answers t…s, without")
+    assert others == ["another".ljust(20)] * 2
+
+
 def test_picture_keeps_to_k_and_width() -> None:
     e = made.mushroom()
     assert terminal.picture(e, k=2).count("│") == 2

@@ -79,6 +79,14 @@ def test_frames_hold_every_text_exactly(name: str) -> None:
         assert any(str(cell).startswith(ATTACKS) for column in texts for cell in bad[column])
 
 
+def test_a_null_row_of_any_name_is_a_column(tmp_path: Path) -> None:
+    verdict = vd.Verdict(True, 1.0, 2.0, "So it is.", nulls=dict.fromkeys(ATTACKS, 0.5))
+    verdict.save(tmp_path / "verdict.csv")
+    verdict.save(tmp_path / "verdict.parquet")
+    assert not steering("".join(verdict.to_frame().columns))
+    assert len(pd.read_csv(tmp_path / "verdict.csv").columns) == len(verdict.to_frame().columns)
+
+
 def test_errors_cannot_steer_or_flood_a_terminal() -> None:
     for attack in ATTACKS:
         assert not steering(str(vd.InputError(f"no column {attack}")))

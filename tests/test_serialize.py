@@ -25,7 +25,7 @@ from pages import exact
 from veridical.errors import InputError, MissingPackage
 from veridical.frames import frame, verdict_frame
 from veridical.records import Explanation, Explanations, Part, Verdict
-from veridical.serialize import ROWS, load, save
+from veridical.serialize import ROWS, load, save, writer_of
 
 pytest.importorskip("pyarrow")
 
@@ -383,3 +383,13 @@ def test_verdict_frame() -> None:
     (line,) = verdict_frame(Verdict(False, 0.25, 0.5, "no")).to_dict("records")
     known = {"passed": False, "observed": 0.25, "expected": 0.5, "sentence": "no"}
     assert {key: line[key] for key in known} == known
+
+
+@pytest.mark.parametrize(("name", "package"), [("why.parquet", "pyarrow"), ("why.png", "matplotlib")])
+def test_what_a_format_needs_is_missed_before_the_work(
+    name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert writer_of(Explanation, tmp_path / name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingPackage, match=r"veridical\["):
+        writer_of(Explanation, tmp_path / name)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from veridical.debug.audit import Audit
+from veridical.errors import tame
 from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.packing.explanations import judgment
@@ -56,7 +57,7 @@ def verdict_frame(v: Verdict) -> pd.DataFrame:
             "measure": _texts(line.name for line in lines),
             **{key: np.array([getattr(line, key) for line in lines], dtype=float) for key in ("low", "high")},
             "n": np.array([line.n for line in lines], dtype=np.int64),
-            **{f"null: {each}": [float(line.nulls.get(each, np.nan)) for line in lines] for each in nulls},
+            **{f"null: {tame(each)}": [float(line.nulls.get(each, np.nan)) for line in lines] for each in nulls},
         }
     )
 

@@ -40,6 +40,7 @@ SCHEMA = 5  # raised when an older version would read less; docs/schema.md says 
 FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # what the formula of a spreadsheet may begin with
 PARQUET = b"PAR1"  # how such a file begins
 ROWS = 4096  # explanations a Parquet row group
+NEEDED = {".parquet": ("pyarrow", "parquet"), **dict.fromkeys((".png", ".svg", ".pdf"), ("matplotlib", "plot"))}
 KINDS: dict[type, str] = {
     Explanation: "explanation",
     Explanations: "explanations",
@@ -89,6 +90,9 @@ def writer_of(kind: type, path: str | Path) -> Callable[[Any, BinaryIO], None]:
         raise InputError(f"cannot save {KINDS[kind]} as {target.name!r}: the name must end in {known}")
     if not target.parent.is_dir():
         raise InputError(f"cannot save {target.name!r}: there is no folder {str(target.parent)!r}; create it")
+    if target.suffix.lower() in NEEDED:
+        module, extra = NEEDED[target.suffix.lower()]
+        require(module, extra=extra)
     return write
 
 

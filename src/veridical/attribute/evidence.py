@@ -138,7 +138,9 @@ def judge(fit: Fit, rule: TopK, probability: float, groups: list[tuple[int, ...]
     if missed:
         words.append(f"{missed} {'part was' if missed == 1 else 'parts were'} not measured")
     if probability < rule.probability:
-        words.append(f"the top {rule.k} is not settled after {n_calls} calls ({100 * probability:.0f} % sure)")
+        k = min(rule.k, int((fit.measured & fit.chosen).sum()) - 1)  # the top of all parts is always right
+        top = f"the top {k}" if k > 1 else "the first"
+        words.append(f"{top} is not settled after {n_calls} calls ({100 * probability:.0f} % sure)")
     no_surrogate = math.isnan(fit.fidelity)
     if not no_surrogate:
         words.append(_fit_words(fit.fidelity))

@@ -16,6 +16,7 @@ from veridical.records import PER_UNIT, VERSION, Explanation, Fit, Floats, Part,
 
 EPSILON = float(np.finfo(float).eps)
 ROUNDING = 32  # units in the last place that outputs may differ by and still be the same
+STILL = 0.01  # of the prediction: what all weights together are at most, where the parts hardly move it
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ class Question:
             unsettled=tuple(tuple(parts[j].name for j in group) for group in evidence.unsettled),
             verdict=evidence.verdict,
             recipe=self._recipe(method, asked.target),
-            notes=(*self.representation.notes, *answer.notes),
+            notes=(*self.representation.notes, *answer.notes, *_still(asked, answer)),
             path=fit.path,
             view=getattr(self.representation, "view", None),
             map=answer.map,
@@ -108,6 +109,17 @@ class Question:
             "rng": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
             "shared": self.known is not None and self.known.answers.instance is None,
         }
+
+
+def _still(asked: Outputs, answer: Answer) -> tuple[str, ...]:
+    """A note where the weights, however sure, are of next to nothing."""
+    moved, own = float(np.abs(answer.fit.weights).sum()) * asked.unit, asked.prediction
+    if np.isnan(answer.fit.fidelity) or answer.fit.path or not 0 < moved < STILL * abs(own):
+        return ()
+    return (
+        f"All parts together move the output by at most {moved:.2g} of {own:.4g}: the model hardly uses them, or "
+        "what they are replaced with keeps what it uses.",
+    )
 
 
 def as_it_is(part: Part) -> Part:

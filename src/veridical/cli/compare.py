@@ -10,6 +10,7 @@ from veridical.attribute.ask import VALUE
 from veridical.cli.explain import check_row, explained
 from veridical.cli.given import check_heard, matched, reading_of
 from veridical.cli.names import words
+from veridical.cli.say import tell
 from veridical.cli.show import check_outs, put
 from veridical.errors import InputError
 from veridical.evaluate.differences import Difference
@@ -22,7 +23,8 @@ def compare(given: asked.Compare) -> int:
     """Hold two explanations side by side: saved ones, or those of two models."""
     check_row(given)
     check_outs(given, Difference)
-    found = differences.compare(*_two(given), names=_names(given))
+    names = _names(given)  # before the work
+    found = differences.compare(*_two(given), names=names)
     put(found, given)
     return int(given.fail and not found.verdict.passed)
 
@@ -33,8 +35,9 @@ def _two(given: asked.Compare) -> tuple[Any, Any]:
         check_heard(given, "names fail", "saved explanations, which are compared as they are")
         return given.first, given.second
     data = data_of(given.data, reading_of(given))
-    first = explained(given, matched(given, given.first, data))
-    about = matched(replace(given, quiet=True), given.second, data)  # the notes would be the same
+    one, about = (matched(given, model, data) for model in (given.first, given.second))
+    tell(given, [*one.notes, *about.notes])
+    first = explained(given, one)
     if given.target is None and isinstance(first, Explanation) and first.target != VALUE:
         about = replace(about, target=first.target)
     return first, explained(replace(given, rng=given.rng + 1), about)  # noise of its own

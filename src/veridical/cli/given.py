@@ -35,6 +35,7 @@ class Given:
     background: Data | None  # what the model was trained on, say
     target: Any
     classes: Sequence[Any] | None
+    notes: tuple[str, ...]  # what was assumed
 
     @property
     def predict(self) -> Predict:
@@ -55,7 +56,9 @@ class Given:
 
 def given_by(about: asked.Asked, model: str, places: Sequence[str]) -> Given:
     """What a command is about, read and matched; what was assumed is said on stderr."""
-    return matched(about, model, data_of(places, reading_of(about)))
+    found = matched(about, model, data_of(places, reading_of(about)))
+    tell(about, found.notes)
+    return found
 
 
 def matched(about: asked.Asked, model: str, data: Data) -> Given:
@@ -66,10 +69,10 @@ def matched(about: asked.Asked, model: str, data: Data) -> Given:
     if behind is None and whole.kind == TABLE and len(whole) == 1:
         raise InputError("one row does not say what values are usual: give others by --background, as train.csv")
     represent = representer_of(whole, about.parts, behind)
-    own = [OWN_BACKGROUND] if behind is None and whole.kind == TABLE else []
-    tell(about, [*loaded.notes, *whole.notes, *own])
+    own = (OWN_BACKGROUND,) if behind is None and whole.kind == TABLE else ()
+    notes = (*loaded.notes, *whole.notes, *own)
     some = whole if about.rows is None else whole.some(rows_of(about.rows, whole))
-    return Given(loaded, represent, some, behind, target_of(about, loaded), classes_of(about, loaded))
+    return Given(loaded, represent, some, behind, target_of(about, loaded), classes_of(about, loaded), notes)
 
 
 def beside(about: asked.Asked, place: str, loaded: Loaded) -> Data:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from veridical.errors import require
-from veridical.render.fonts import POINTS, Face, face_of
+from veridical.render.fonts import POINTS, SHRUNK, Face, face_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -204,7 +204,7 @@ def _fitted(blocks: Blocks, ax: Any) -> Axes:
     if engine is not None:
         engine.execute(ax.figure)  # else the axes have another size once they are drawn
     wide, tall = ax.get_window_extent().size / ax.figure.dpi
-    look = Look(wide, palette_of(ax), face_of(rc["font.family"]))
+    look = Look(wide, palette_of(ax), replace(face_of(rc["font.family"]), room=SHRUNK))
     for rows, scale in TRIED:
         if wide / scale >= NARROWEST or scale == SCALES[-1]:
             whole = stacked(blocks(replace(look, width=wide / scale, rows=rows)))

@@ -11,6 +11,7 @@ from veridical.errors import require
 
 POINTS = 72  # an inch
 HINTED = 1.04  # times the width of a line: what fitting its letters to pixels may take, on a coarse screen
+SHRUNK = 1.1  # the same of small letters, as on axes that are part of a figure
 MISSING = "□"  # stands for a character that no font at hand has
 EAST = (
     "Noto Sans CJK JP",
@@ -44,6 +45,7 @@ class Face:
 
     families: tuple[str, ...]
     substitute: str = MISSING  # for what no font has; nothing: such characters stay, for whoever shows the file
+    room: float = HINTED  # times the width of a line
 
     def drawable(self, text: str) -> str:
         """The text, with a substitute for what cannot be drawn."""
@@ -63,7 +65,7 @@ class Face:
     def width(self, text: str, size: float, bold: bool = False) -> float:
         """Inches that a line of text takes, of a size in points."""
         known = self._with(MISSING, text)
-        return HINTED * _width(known, self.family(known), bold) * size / POINTS
+        return self.room * _width(known, self.family(known), bold) * size / POINTS
 
     def cut(self, text: str, size: float, room: float) -> str:
         """The text, or as much of it as fits into so many inches, and an ellipsis."""

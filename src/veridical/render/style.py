@@ -174,7 +174,8 @@ margin:0 0 .35em}
 .vd .vd-matrix svg{height:34px}
 .vd .vd-letters{display:flex;margin:.3em 0 0;opacity:1}
 .vd .vd-letters b{flex:1 1 0;min-width:0;font-size:1.05em;font-weight:650;text-align:center;overflow-wrap:normal}
-.vd .vd-letter{display:inline-block;min-width:1.6em;font-weight:650}
+.vd .vd-letter{display:inline-block;min-width:1.6em;font-weight:650;text-indent:0}
+.vd tbody th:has(>.vd-letter){padding-left:1.9em;text-indent:-1.9em}
 .vd svg.vd-thumb{display:inline-block;width:40px;height:40px;margin:0 .7em 0 .2em;vertical-align:middle;
 image-rendering:pixelated}
 .vd .vd-grid{stroke:var(--vd-line);stroke-width:.7;fill:none}

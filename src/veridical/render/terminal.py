@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
@@ -122,10 +123,18 @@ def solid(length: float) -> str:
 
 
 def column(names: Sequence[str], limit: int) -> list[str]:
-    """Names cut and padded to one width."""
+    """Names cut and padded to one width; where cutting their ends makes two alike, they are cut in the middle."""
     short = [shorten(name, limit) for name in names]
+    alike = Counter(dict(zip(names, short, strict=True)).values())
+    short = [_ends(name, limit) if alike[cut] > 1 else cut for name, cut in zip(names, short, strict=True)]
     widest = max(map(cells, short))
     return [name + " " * (widest - cells(name)) for name in short]
+
+
+def _ends(name: str, limit: int) -> str:
+    """How a name begins and how it ends."""
+    end = fit(name[::-1], limit // 2)[::-1]
+    return shorten(name, limit - cells(end)) + end
 
 
 def wrap(line: str, width: int) -> list[str]:
