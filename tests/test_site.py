@@ -183,5 +183,6 @@ def test_the_site_is_read_and_searched_as_files(site: Path, chromium: Chromium) 
 
     links, seen = chromium.visit(site / "index.html", search)
     assert any("reference/represent.html" in link for link in links), links
+    assert any("start/pictures.html" in link for link in links), "where it is vd.Superpixels()"
     assert not seen.errors
     assert not [address for address in seen.requests if not address.startswith("file:")]
