@@ -135,6 +135,7 @@ def test_lines_are_wrapped_by_columns(text: str) -> None:
     assert all(line.startswith("    ") for line in lines[1:])
     assert len(lines) > 1
     assert terminal.wrap("  " + "a" * 99, 50) == ["  " + "a" * 99]  # set already
+    assert terminal.wrap("the local fit explains 56 % of it", 26) == ["the local fit explains", "    56 % of it"]
 
 
 def test_pages_are_light_and_dark_and_stand_alone() -> None:

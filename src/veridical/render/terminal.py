@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
@@ -137,11 +138,11 @@ def _ends(name: str, limit: int) -> str:
 
 
 def wrap(line: str, width: int) -> list[str]:
-    """Lines of at most ``width`` columns; one that begins with two spaces is set already."""
+    """Lines of at most ``width`` columns; percentages stay whole. What begins with two spaces is set already."""
     if line.startswith("  ") or cells(line) <= width:
         return [line.rstrip()]
     lines = [""]
-    for word in line.split():
+    for word in re.split(r"\s+(?!%)", line.strip()):
         indent = "    " if len(lines) > 1 else ""
         if lines[-1].strip() and cells(lines[-1]) + 1 + cells(word) > width:
             lines.append("    ")
