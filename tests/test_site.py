@@ -177,7 +177,7 @@ def test_the_reference_has_every_public_name() -> None:
 
 def test_the_site_is_read_and_searched_as_files(site: Path, chromium: Chromium) -> None:
     def search(page: Any) -> list[str]:
-        page.locator("input.md-search__input").fill("superpixels")
+        page.locator("input.md-search__input").press_sequentially("superpixels")  # the theme waits for keys
         page.wait_for_selector(".md-search-result__link")
         return [str(link.get_attribute("href")) for link in page.locator(".md-search-result__link").all()]
 
