@@ -472,7 +472,8 @@ def test_recipes_hold_fills_with_their_settings(tmp_path: Path) -> None:
 def test_a_figure_says_what_was_asked() -> None:
     pytest.importorskip("matplotlib").use("agg")
     ax = vd.explain(linear(LOUD), vd.Tiles(), LOUD, purpose="change").plot()
-    assert "Asked: where a small change would act" in " ".join(ax.texts[0].get_text().split())
+    said = " ".join(" ".join(words.get_text() for words in ax.texts).split())
+    assert "asked: where a small change would act" in said
 
 
 def test_methods_say_what_they_ask() -> None:
@@ -489,7 +490,7 @@ def test_a_file_from_before_there_were_purposes_asked_for_content(tmp_path: Path
     vd.explain(linear(LOUD), vd.Tiles(), LOUD, purpose="change").save(path)
     document = json.loads(path.read_text())
     (body,) = document["items"]
-    del body["purpose"]
+    del body["purpose"], document["checksum"]
     path.write_text(json.dumps({**document, "schema": 3}))
     assert vd.load(path).purpose == "content"
 
