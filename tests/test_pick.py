@@ -20,7 +20,7 @@ import veridical as vd
 from veridical.packing.explanations import Pool
 from veridical.records import Explanation, Explanations, Part
 from veridical.scale import store
-from veridical.scale.store import Held, Stored
+from veridical.scale.held import Held, Stored
 from veridical.serialize import ROWS
 from veridical.summarize.records import Pick
 from veridical.summarize.table import table_of
