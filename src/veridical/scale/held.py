@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from veridical.errors import InputError
+from veridical.packing.columns import distinct
 from veridical.packing.explanations import TEXTS
 from veridical.packing.values import encode, unpack, unpack_view
 from veridical.records import Explanation, Explanations, Part, View
@@ -66,15 +66,12 @@ class Held:
         return ((len(e.parts), e.view) for e in self.items)
 
     def _batch(self, items: Sequence[Explanation]) -> Batch:
-        parts = list(chain.from_iterable(e.parts for e in items))
-        which = np.fromiter(map(id, parts), np.int64, len(parts))  # all of them are alive until the batch is made
-        _, first, codes = np.unique(which, return_index=True, return_inverse=True)
-        distinct = tuple(parts[i] for i in first)
+        codes, parts = distinct([p for e in items for p in e.parts])
         return Batch(
             tuple(e.target for e in items),
             np.fromiter((len(e.parts) for e in items), np.int64, len(items)),
-            distinct,
-            tuple(_key(p.name, p.column, p.relation, encode(p.value)) for p in distinct),
+            tuple(parts),
+            tuple(_key(p.name, p.column, p.relation, encode(p.value)) for p in parts),
             codes,
             np.concatenate([np.empty(0), *(e.weights for e in items)]),
         )
