@@ -18,7 +18,7 @@ from veridical.attribute.lime import Lime
 from veridical.attribute.neighborhood import Answers, shared
 from veridical.attribute.question import Question
 from veridical.attribute.rows_at_once import AtOnce
-from veridical.errors import ModelError
+from veridical.errors import InputError, ModelError
 from veridical.masks import Gaussian, child_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
 
@@ -42,7 +42,7 @@ class Own:
 
     model: Model
     instances: Instances
-    chunks: dict[int, Floats] = field(default_factory=dict)
+    chunks: dict[int, Floats | ModelError] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def __call__(self, i: int) -> Floats:
@@ -50,8 +50,14 @@ class Own:
         with self.lock:
             if chunk not in self.chunks:
                 stop = min((chunk + 1) * CHUNK, len(self.instances))
-                self.chunks[chunk] = self.model(self.instances.inputs(chunk * CHUNK, stop), chunk * CHUNK)
-        row: Floats = self.chunks[chunk][at]
+                try:
+                    self.chunks[chunk] = self.model(self.instances.inputs(chunk * CHUNK, stop), chunk * CHUNK)
+                except ModelError as error:
+                    self.chunks[chunk] = error
+        found = self.chunks[chunk]
+        if isinstance(found, ModelError):
+            raise found
+        row: Floats = found[at]
         return row
 
     def forget(self, before: int) -> None:
@@ -83,11 +89,14 @@ class Work:
                     own.append(self.own(number))
                     rows.append(row)
                     able.append(number)
-        if not able:
-            return {}
-        work = AtOnce(self.method, self.model, self.target, self.seed, self.sums)
-        found = zip(able, work(rows, np.stack(own)), strict=True)
-        return {number: why for number, why in found if why is not None}
+        work, found = (
+            AtOnce(self.method, self.model, self.target, self.seed, self.sums),
+            dict[int, Explanation | None](),
+        )
+        if able:
+            with suppress(InputError, ModelError):
+                found = dict(zip(able, work(rows, np.stack(own)), strict=True))
+        return {number: why for number, why in found.items() if why is not None}
 
     def __call__(self, representation: Representation, number: int) -> Explanation:
         """Explain from the shared sample, or from one of the instance's own if that would be too thin."""
