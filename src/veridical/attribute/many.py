@@ -18,7 +18,7 @@ from veridical.attribute.lime import Lime
 from veridical.attribute.neighborhood import Answers, shared
 from veridical.attribute.question import Question
 from veridical.attribute.rows_at_once import AtOnce
-from veridical.errors import InputError, ModelError
+from veridical.errors import ModelError
 from veridical.masks import Gaussian, child_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
 

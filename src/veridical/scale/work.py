@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
@@ -196,7 +197,9 @@ def _block(job: Job, X: Any, start: int, hear: Callable[[int], None]) -> list[Ex
     own = OneByOne(model, instances, numbers)
     work = Work(job.method, model, job.target, job.seed, own, opened.sums)
     batch = instances.batch(0, len(numbers))
-    found: dict[int, Explanation | VeridicalError] = {**work.at_once(batch, numbers)}
+    found = dict[int, Explanation | VeridicalError]()
+    with suppress(InputError, ModelError):  # which is said where an instance is explained alone
+        found |= work.at_once(batch, numbers)
     for i, number in enumerate(numbers):
         try:
             found[number] = found[number] if number in found else work(batch[i], number)
