@@ -89,14 +89,11 @@ class Work:
                     own.append(self.own(number))
                     rows.append(row)
                     able.append(number)
-        work, found = (
-            AtOnce(self.method, self.model, self.target, self.seed, self.sums),
-            dict[int, Explanation | None](),
-        )
-        if able:
-            with suppress(InputError, ModelError):
-                found = dict(zip(able, work(rows, np.stack(own)), strict=True))
-        return {number: why for number, why in found.items() if why is not None}
+        if not able:
+            return {}
+        work = AtOnce(self.method, self.model, self.target, self.seed, self.sums)
+        found = zip(able, work(rows, np.stack(own)), strict=True)
+        return {number: why for number, why in found if why is not None}
 
     def __call__(self, representation: Representation, number: int) -> Explanation:
         """Explain from the shared sample, or from one of the instance's own if that would be too thin."""
