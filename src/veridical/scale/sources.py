@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import pandas as pd
 from scipy.sparse import issparse
 
 from veridical.attribute.ask import n_rows
@@ -69,3 +70,9 @@ class InMemory:
         for number, start in enumerate(range(0, self.n_rows, size)):
             stop = min(start + size, self.n_rows)
             yield Chunk(number, start, stop, Given(taken(self.X, slice(start, stop))))
+
+
+def pandas_of(table: Any) -> pd.DataFrame:
+    """An Arrow table as pandas has it."""
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
