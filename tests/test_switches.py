@@ -11,6 +11,7 @@ import pytest
 
 import veridical as vd
 from veridical.attribute.ask import Model
+from veridical.attribute.launches import KNOWN, Way
 from veridical.attribute.network import Network
 from veridical.attribute.switches import switch_seen
 
@@ -235,19 +236,55 @@ def test_a_network_in_half_precision_travels_without_its_copy() -> None:
     np.testing.assert_array_equal(pickle.loads(sent)(IMAGE[None]), network(IMAGE[None]))
 
 
-def test_inputs_lie_in_memory_as_the_weights_do() -> None:
-    def last(tensor: Any) -> bool:
-        return bool(tensor.is_contiguous(memory_format=torch.channels_last) and not tensor.is_contiguous())
+def lies_last(tensor: Any) -> bool:
+    """In memory with the channels last."""
+    return bool(tensor.is_contiguous(memory_format=torch.channels_last) and not tensor.is_contiguous())
 
+
+@pytest.mark.parametrize("prepare", [None, lambda batch: torch.as_tensor(batch).float() / 2])
+def test_the_same_inputs_with_channels_last(prepare: Any) -> None:
     inputs, masks = masked(GRID, IMAGE)
-    plain, turned = vd.Network(small()), vd.Network(small().to(memory_format=torch.channels_last))
-    a, b = plain.switched(inputs), turned.switched(inputs)
-    assert a is not None
-    assert b is not None
-    assert (last(a[0:5]), last(b[0:5])) == (False, True)
-    assert a.shape == b.shape
-    torch.testing.assert_close(a[0 : len(masks)], b[0 : len(masks)], rtol=0, atol=0)
-    np.testing.assert_allclose(plain(a), turned(b), atol=1e-5)
+    own, rows = vd.Network(small(), prepare=prepare).switched(inputs), slice(0, len(masks))
+    assert own is not None
+    a, b = (own.made(rows, last) for last in (False, True))
+    assert (lies_last(a), lies_last(b)) == (False, True)
+    torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+class Views(torch.nn.Module):  # type: ignore[misc, name-defined]  # torch may be absent
+    """A network that wants its channels first in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers, self.seen = small(), list[bool]()
+
+    def forward(self, inputs: Any) -> Any:
+        self.seen.append(lies_last(inputs))
+        made = self.layers[:3](inputs)
+        return self.layers[4](made.view(len(made), -1))
+
+
+@pytest.mark.parametrize("given", ["masks", "batches"])
+def test_a_network_that_cannot_have_channels_last_is_asked_otherwise(given: str) -> None:
+    """As on a GPU, where they are tried first."""
+    module = Views().eval()
+    KNOWN[module] = {(3, 24, 32): Way(rows=10_000, last=True)}
+    network = vd.Network(module)
+    with torch.no_grad(), pytest.raises(RuntimeError, match="view size is not compatible"):
+        module(torch.zeros(2, 3, 24, 32).to(memory_format=torch.channels_last))
+    module.seen.clear()
+    asked = masked(GRID, IMAGE)[0] if given == "masks" else IMAGE[None].repeat(65, axis=0)
+    answers = Model(network)(asked)
+    assert module.seen == ([True, False] if given == "masks" else [False])  # batches keep their layout on a CPU
+    np.testing.assert_allclose(answers, Model(vd.Network(small()))(asked), atol=1e-6)
+    assert given != "masks" or KNOWN[module][3, 24, 32] == Way(10_000, last=False)
+
+
+def test_an_error_of_the_network_is_its_own() -> None:
+    module = small()
+    KNOWN[module] = {(2, 24, 32): Way(rows=10_000, last=True)}
+    with pytest.raises(vd.ModelError, match="the module raised RuntimeError on a tensor of shape"):
+        vd.explain(module, GRID, IMAGE[:2])
 
 
 class Single:

@@ -68,7 +68,11 @@ class Switched:
         return int(self.masks.shape[0])
 
     def __getitem__(self, rows: slice) -> Any:
-        return self.switch(self.masks[rows])
+        return self.made(rows, last=False)
+
+    def made(self, rows: slice, last: bool) -> Any:
+        """Some of the inputs, in memory with the channels last or not."""
+        return (self.switch.channels_last() if last else self.switch)(self.masks[rows])
 
     def batches(self) -> Iterator[Switched]:
         """The same, as many at a time as are worth a look at how far it is."""
