@@ -93,14 +93,14 @@ class Network:
             return self.quick.launch(inputs)
         torch = require("torch", extra="torch")
         check_ready(self.module)
-        ways, shape = KNOWN.setdefault(self.module, {}), tuple(inputs.shape[1:])
 
         def answer(rows: slice, last: bool) -> Any:
             fresh = inputs.made(rows, last) if isinstance(inputs, Switched) else copied(inputs[rows], last)
             return self.answered(self._checked(self._run(fresh), len(fresh)))  # it may change them in place
 
         with torch.no_grad(), without_chance(self.module):
-            answers, ways[shape] = launched(answer, len(inputs), ways.get(shape) or Way.first(shape, self._like()))
+            answers, way = launched(answer, inputs, KNOWN.get(self.module) or Way.first(self._like()))
+        KNOWN[self.module] = way
         return answers
 
     def switched(self, inputs: Any) -> Switched | None:

@@ -64,6 +64,13 @@ class Switched:
     def shape(self) -> tuple[int, ...]:
         return (len(self), *self.switch.shape)
 
+    @property
+    def is_cuda(self) -> bool:
+        return bool(self.switch.own.is_cuda)
+
+    def is_floating_point(self) -> bool:
+        return bool(self.switch.own.is_floating_point())
+
     def __len__(self) -> int:
         return int(self.masks.shape[0])
 
@@ -77,7 +84,7 @@ class Switched:
     def batches(self) -> Iterator[Switched]:
         """The same, as many at a time as are worth a look at how far it is."""
         own = self.switch.own
-        step = ON_GPU if own.is_cuda else max(AT_ONCE // (own.numel() * own.element_size()), 1)
+        step = ON_GPU if self.is_cuda else max(AT_ONCE // (own.numel() * own.element_size()), 1)
         for start in range(0, len(self), step):
             yield Switched(self.switch, self.masks[start : start + step])
 
