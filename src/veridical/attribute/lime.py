@@ -132,19 +132,27 @@ class Lime:
 
     def explain(self, source: Source, question: Question) -> tuple[Explanation, ...]:
         """Explain from a source of samples, growing the neighborhood until it is enough."""
-        names = question.representation.names
-        least = max(len(names) + 2, getattr(question.representation, "fewest", 0))
-        n, last = sizes(self.n_samples, self.max_calls, len(names), least)
-        if self.n_samples is None:  # a sample that balances itself is better drawn whole
-            n = min(max(n, getattr(question.representation, "whole", 0)), last)
-        near = grow(None, *source(0, n), names)
-        while True:
-            found = self._conclude(near, question, settled=n >= last)
+        names, near = question.representation.names, None
+        pieces = self.ladder(question.representation)
+        for start, stop in pieces:
+            near = grow(near, *source(start, stop), names)
+            found = self._conclude(near, question, settled=stop == pieces[-1][1])
             if found:
-                return found
-            more = min(2 * n, last)
-            near = grow(near, *source(n, more), names)
-            n = more
+                break
+        return found
+
+    def ladder(self, representation: Representation) -> list[tuple[int, int]]:
+        """The pieces, from one sample to another, that are drawn at most: each as many as all before it."""
+        d = len(representation.names)
+        least = max(d + 2, getattr(representation, "fewest", 0))
+        n, last = sizes(self.n_samples, self.max_calls, d, least)
+        if self.n_samples is None:  # a sample that balances itself is better drawn whole
+            n = min(max(n, getattr(representation, "whole", 0)), last)
+        pieces = [(0, n)]
+        while n < last:
+            pieces.append((n, min(2 * n, last)))
+            n = pieces[-1][1]
+        return pieces
 
     def kernel_for(self, representation: Representation) -> Kernel:
         """The kernel of these settings, made to measure for the representation."""
