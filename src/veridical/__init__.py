@@ -58,6 +58,7 @@ from veridical.represent.series import Bands, ChangePoints, Windows
 from veridical.represent.sounds import Slices, Stems, Tiles
 from veridical.represent.words import Sentences, Words
 from veridical.scale import engines
+from veridical.scale.store import Store
 from veridical.serialize import load
 from veridical.summarize.baselines import ClusterThenExplain, ExplainThenCluster, GlobalLinear, ModelTree, PickLime
 from veridical.summarize.concepts import Concepts
@@ -169,6 +170,7 @@ __all__ = [
     "Spurious",
     "Square",
     "Stems",
+    "Store",
     "Subject",
     "Superpixels",
     "SwappedParts",

@@ -18,7 +18,8 @@ from veridical.errors import InputError, check_whole
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
 from veridical.render.progress import Progress, beating, counting
 from veridical.scale.engines import Engine, Threads, check_jobs
-from veridical.scale.runs import Run, chunk_size, explain_here, source_of, with_sample
+from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of, with_sample
+from veridical.scale.store import Store
 from veridical.scale.work import Job
 from veridical.summarize.group import Wanted, group_all
 from veridical.summarize.mixture import Mixture
@@ -131,7 +132,7 @@ def explain_many(
     store: str | Path,
     keep: Sequence[str] = (),
     track: Track | None = None,
-) -> Any: ...
+) -> Store: ...
 def explain_many(
     predict: Predict,
     represent: Representer,
@@ -148,7 +149,7 @@ def explain_many(
     store: str | Path | None = None,
     keep: Sequence[str] = (),
     track: Track | None = None,
-) -> Any:
+) -> Explanations | Store:
     """Explain many predictions, with one shared sample for all of them where that is sound.
 
     The errors of explanations that share a sample go together, so comparing rows is safer than each interval
@@ -178,7 +179,7 @@ def explain_many(
     )
     engine = Threads(n_jobs) if engine is None else engine
     run = Run(engine, job, source_of(engine, X), track, chunk_size(batch_size))
-    return explain_here(with_sample(run, model))
+    return explain_here(with_sample(run, model)) if store is None else explain_into(store, run, model)
 
 
 def group(

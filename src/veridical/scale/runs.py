@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -17,8 +18,11 @@ from veridical.attribute.neighborhood import Answers
 from veridical.errors import InputError, VeridicalError
 from veridical.records import Explanation, Explanations, Representation, Shareable
 from veridical.scale.engines import Engine
+from veridical.scale.folder import begin, finish, read_manifest
+from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of
 from veridical.scale.sources import InMemory, Source
-from veridical.scale.work import Chunk, Done, Failed, Job, apart, bare, numbered, representable
+from veridical.scale.store import Store
+from veridical.scale.work import Chunk, Done, Failed, Job, apart, bare, numbered, representable, taken
 
 TRIES = 3  # of a chunk, before the run goes on without it
 SUSPECTS = 8  # failed chunks that are kept before they are tried again
@@ -34,7 +38,6 @@ class Run:
     source: Source
     track: Track
     size: int  # instances a chunk
-    n_calls: int = 0  # inputs asked about before any chunk
 
 
 def source_of(engine: Engine, X: Any) -> Source:
@@ -59,6 +62,47 @@ def explain_here(run: Run) -> Explanations:
     return Explanations(tuple(why for start in sorted(parts) for why in parts[start] if why is not None))
 
 
+def explain_into(path: str | Path, run: Run, model: Model) -> Store:
+    """Explain the instances that a store does not have yet."""
+    calls: list[int] = []
+    told = heard(model, calls.append)
+    folder, there = begin(path, _head(run, told))
+    if read_manifest(folder.path)["complete"] and run.source.n_rows is not None:
+        return Store(folder.path)
+    whole = with_sample(replace(run, job=replace(run.job, folder=folder), size=folder.chunk_rows), told)
+    n_rows, left = 0, run.source.n_rows
+    if left is not None:
+        left -= sum(receipt.stop - receipt.start for receipt in there.values())
+
+    def missing() -> Iterator[Chunk]:
+        nonlocal n_rows
+        for chunk in whole.source.chunks(whole.size):
+            n_rows = chunk.stop
+            if chunk.number not in there:
+                yield chunk
+
+    _follow(whole, missing(), lambda done: None, left)
+    finish(folder, n_rows, sum(calls))
+    return Store(folder.path)
+
+
+def _head(run: Run, model: Model) -> Head:
+    """What a store is of."""
+    job = run.job
+    first, _ = apart(run.source.head(FIRST), job.keep)
+    _, errors = representable(job.represent, first)
+    good = taken(first, [i for i, error in enumerate(errors) if error is None])
+    return Head(
+        settings_of(job.method, job.target, job.classes, job.seed),
+        seen_by(job.represent, good),
+        {"first": content_of(first)},
+        answers_of(model, job.represent, good),
+        job.keep,
+        run.size,
+        run.source.n_rows,
+    )
+
+
 def _follow(run: Run, chunks: Iterator[Chunk], note: Callable[[Done], None], n_rows: int | None) -> None:
     """Work through the chunks; progress is counted in rows."""
 
@@ -75,17 +119,14 @@ def with_sample(run: Run, model: Model) -> Run:
 
     The whole ladder of samples is asked about here, so that no worker ever asks again.
     """
-    calls: list[int] = []
     first = first_of(run.job, run.source)
     if not isinstance(run.job.method, Lime) or not isinstance(first, Shareable):
         return run
-    answers = Answers(heard(model, calls.append), first.common, run.job.seed)
+    answers = Answers(model, first.common, run.job.seed)
     with threadpool_limits(1, "blas"):
         for piece in run.job.method.ladder(first):
             answers(*piece)
-    return replace(
-        run, job=replace(run.job, common=first.common, sample=answers.pieces), n_calls=run.n_calls + sum(calls)
-    )
+    return replace(run, job=replace(run.job, common=first.common, sample=answers.pieces))
 
 
 def first_of(job: Job, source: Source) -> Representation:
@@ -173,7 +214,7 @@ def _told(lost: Sequence[Failed], job: Job) -> str:
     more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
     rest = (
         "without a store, the others are lost, too: pass store=, a folder"
-        if job.shelf is None
+        if job.folder is None
         else "the others are in the store: the same call again tries only what is missing"
     )
     what = "chunk" if len(lost) == 1 else "chunks"
