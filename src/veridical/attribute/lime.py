@@ -155,19 +155,28 @@ class Lime:
 
         Whoever has fitted all that was sent so far sends that too.
         """
-        names = question.representation.names
-        least = max(len(names) + 2, getattr(question.representation, "fewest", 0))
-        n, last = sizes(self.n_samples, self.max_calls, len(names), least)
-        if self.n_samples is None:  # a sample that balances itself is better drawn whole
-            n = min(max(n, getattr(question.representation, "whole", 0)), last)
-        start, near = 0, None
-        while True:
-            sample, outputs, fit = yield start, n
+        names, near = question.representation.names, None
+        pieces = self.ladder(question.representation)
+        for start, stop in pieces:
+            sample, outputs, fit = yield start, stop
             near = grow(near, sample, outputs, names)
-            found = self._conclude(near, question, n >= last, fit)
+            found = self._conclude(near, question, stop == pieces[-1][1], fit)
             if found:
-                return found
-            start, n = n, min(2 * n, last)
+                break
+        return found
+
+    def ladder(self, representation: Representation) -> list[tuple[int, int]]:
+        """The pieces, from one sample to another, that are drawn at most: each as many as all before it."""
+        d = len(representation.names)
+        least = max(d + 2, getattr(representation, "fewest", 0))
+        n, last = sizes(self.n_samples, self.max_calls, d, least)
+        if self.n_samples is None:  # a sample that balances itself is better drawn whole
+            n = min(max(n, getattr(representation, "whole", 0)), last)
+        pieces = [(0, n)]
+        while n < last:
+            pieces.append((n, min(2 * n, last)))
+            n = pieces[-1][1]
+        return pieces
 
     def kernel_for(self, representation: Representation) -> Kernel:
         """The kernel of these settings, made to measure for the representation."""
