@@ -121,7 +121,7 @@ class Network:
 
     def _step(self, inputs: Any) -> int:
         """How many inputs to ask about at once."""
-        shape, device = tuple(inputs.shape[1:]), self._like().device
+        shape, device = tuple(inputs.shape[1:]), self.device
         each = max(int(np.prod(shape)), 1)
         if device.type != "cuda":
             return self.fitting.get(shape, max(AT_ONCE // each, 1))
@@ -274,6 +274,11 @@ class Network:
             batch = torch.as_tensor(_as_array(batch))
         ids = self.embedding is not None and not batch.is_floating_point()
         return batch.detach().to(device=like.device, dtype=torch.long if ids else like.dtype)
+
+    @property
+    def device(self) -> Any:
+        """Where the module is."""
+        return self._like().device
 
     def _like(self) -> Any:
         """A number of the module's own, whose type and device inputs get."""
