@@ -14,9 +14,11 @@ from veridical.attribute.given import answered
 from veridical.attribute.lime import Lime
 from veridical.attribute.neighborhood import Answers, shared
 from veridical.attribute.question import Question
+from veridical.attribute.stream import Found, streamed, task_of
 from veridical.errors import ModelError
 from veridical.masks import child_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
+from veridical.represent.masked import Masked
 
 THIN = 0.3  # below this effective share of a shared sample, an instance gets samples of its own
 CHUNK = 1024  # instances the model is asked about at once, whatever the batch size
@@ -89,6 +91,12 @@ def explain_all(
 ) -> Iterator[Explanation]:
     """Explain instances in order, a batch at a time."""
     own, first = Own(model, instances), instances.batch(0, 1)[0]
+    task = task_of(method, model, target, seed)
+    if task is not None and isinstance(first, Masked):
+        for start in range(0, len(instances), CHUNK):
+            stop = min(start + CHUNK, len(instances))
+            yield from map(_sound, streamed(task, instances.batch(start, stop), range(start, stop)))
+        return
     can_share = isinstance(method, Lime) and isinstance(first, Shareable)
     sums = Sums(Answers(model, cast(Shareable, first).common, seed)) if can_share else None
     work = Work(method, model, target, seed, own, sums)
@@ -103,3 +111,9 @@ def explain_all(
                     lambda i, batch=batch, start=start: work(batch[i - start], i), range(start, stop)
                 )
         own.forget(stop)
+
+
+def _sound(found: Found) -> Explanation:
+    if isinstance(found, Explanation):
+        return found
+    raise found
