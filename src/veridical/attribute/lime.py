@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from veridical.attribute.additive import Sums, fit_beside
+from veridical.attribute.additive import Sums, fits_from
 from veridical.attribute.ask import Model
 from veridical.attribute.choose import Selector, as_package, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK, no_evidence, too_few, top_probability, weigh
+from veridical.attribute.fits import of_one
 from veridical.attribute.linear import Linear, effective_size
 from veridical.attribute.neighborhood import Answers, Source, grow, private, shared, sizes
 from veridical.attribute.question import Answer, Outputs, Question, flat_fit, is_flat
@@ -25,6 +26,7 @@ from veridical.records import (
     Kernel,
     Neighborhood,
     Representation,
+    Sample,
     Seed,
     Shareable,
 )
@@ -32,6 +34,7 @@ from veridical.records import (
 STEADY = 0.9  # from this efficiency on, one instance too is explained from samples that any could share
 
 Surrogate: TypeAlias = Callable[..., Fit]
+Steps: TypeAlias = Generator[tuple[int, int], tuple[Sample, Floats, Fit | None], tuple[Explanation, ...]]
 
 
 def plain_mean(outputs: Floats, weights: Floats) -> float:
@@ -114,37 +117,67 @@ class Lime:
         """Explain one instance: one explanation a target, all from the same samples."""
         question = Question(model, representation, targets, seed)
         kernel = self.kernel_for(representation)
-        affordable = min(self.max_calls // 8, getattr(representation, "whole", 0) or self.max_calls)
-        every = representation.enumerate(kernel, self.n_samples or affordable)
+        every = self.every(representation, kernel)
         if every is not None:
-            outputs = model(representation.realize(every))
-            every = replace(
-                every, weights=every.weights * (self.n_samples or len(outputs))
-            )  # as if so many were drawn
-            near = grow(None, every, outputs, representation.names)
-            return self._conclude(near, question, settled=True)
-        if self.n_samples is None and self._plain() and hasattr(representation, "weights_of"):
+            return self.explain_every(every, model(representation.realize(every)), question)
+        if self.n_samples is None and self.plain and hasattr(representation, "common"):
             row = cast(Shareable, representation)
             if row.efficiency(kernel) >= STEADY:
                 sums = Sums(Answers(model, row.common, seed, row))
                 return self.explain(shared(sums.answers, row, kernel), replace(question, known=sums))
         return self.explain(private(model, representation, kernel, seed), question)
 
+    def every(self, representation: Representation, kernel: Kernel) -> Sample | None:
+        """All samples that there are, weighted as if so many were drawn, where they are few."""
+        affordable = min(self.max_calls // 8, getattr(representation, "whole", 0) or self.max_calls)
+        every = representation.enumerate(kernel, self.n_samples or affordable)
+        if every is None:
+            return None
+        return replace(every, weights=every.weights * (self.n_samples or len(every.weights)))
+
+    def explain_every(self, every: Sample, outputs: Floats, question: Question) -> tuple[Explanation, ...]:
+        """Explain from all samples that there are."""
+        near = grow(None, every, outputs, question.representation.names)
+        return self._conclude(near, question, True)
+
     def explain(self, source: Source, question: Question) -> tuple[Explanation, ...]:
         """Explain from a source of samples, growing the neighborhood until it is enough."""
-        names = question.representation.names
-        least = max(len(names) + 2, getattr(question.representation, "fewest", 0))
-        n, last = sizes(self.n_samples, self.max_calls, len(names), least)
-        if self.n_samples is None:  # a sample that balances itself is better drawn whole
-            n = min(max(n, getattr(question.representation, "whole", 0)), last)
-        near = grow(None, *source(0, n), names)
+        steps = self.steps(question)
+        wanted = next(steps)
         while True:
-            found = self._conclude(near, question, settled=n >= last)
-            if found:
+            try:
+                wanted = steps.send((*source(*wanted), None))
+            except StopIteration as end:
+                found: tuple[Explanation, ...] = end.value
                 return found
-            more = min(2 * n, last)
-            near = grow(near, *source(n, more), names)
-            n = more
+
+    def steps(self, question: Question) -> Steps:
+        """Explain by asking for samples start..stop as often as it takes, to be sent them with their outputs.
+
+        Whoever has fitted all that was sent so far sends that too.
+        """
+        names, near = question.representation.names, None
+        pieces = self.ladder(question.representation)
+        for start, stop in pieces:
+            sample, outputs, fit = yield start, stop
+            near = grow(near, sample, outputs, names)
+            found = self._conclude(near, question, stop == pieces[-1][1], fit)
+            if found:
+                break
+        return found
+
+    def ladder(self, representation: Representation) -> list[tuple[int, int]]:
+        """The pieces, from one sample to another, that are drawn at most: each as many as all before it."""
+        d = len(representation.names)
+        least = max(d + 2, getattr(representation, "fewest", 0))
+        n, last = sizes(self.n_samples, self.max_calls, d, least)
+        if self.n_samples is None:  # a sample that balances itself is better drawn whole
+            n = min(max(n, getattr(representation, "whole", 0)), last)
+        pieces = [(0, n)]
+        while n < last:
+            pieces.append((n, min(2 * n, last)))
+            n = pieces[-1][1]
+        return pieces
 
     def kernel_for(self, representation: Representation) -> Kernel:
         """The kernel of these settings, made to measure for the representation."""
@@ -153,11 +186,16 @@ class Lime:
         scaled: Callable[[float], Kernel] | None = getattr(representation.kernel, "scaled", None)
         return checked_kernel(representation.kernel) if scaled is None else scaled(self.width)
 
-    def _conclude(self, near: Neighborhood, question: Question, settled: bool) -> tuple[Explanation, ...]:
-        """One explanation a target; none at all if the top of one is not settled and there is budget left."""
+    def _conclude(
+        self, near: Neighborhood, question: Question, settled: bool, known: Fit | None = None
+    ) -> tuple[Explanation, ...]:
+        """One explanation a target; none at all if the top of one is not settled and there is budget left.
+
+        A plain fit of the outputs may be known already.
+        """
 
         def answer(asked: Outputs) -> Answer | None:
-            fit, probability = self._fit(near, asked, question)
+            fit, probability = self._fit(near, asked, question, known if asked.unit == 1 else None)
             more = self.n_samples is None and not settled and not is_flat(asked.y)
             if more and (probability < self.until.probability or _open(fit, near)):
                 return None
@@ -165,23 +203,24 @@ class Lime:
 
         return question.conclude(self, near.outputs, answer)
 
-    def _fit(self, near: Neighborhood, asked: Outputs, question: Question) -> tuple[Fit, float]:
+    def _fit(self, near: Neighborhood, asked: Outputs, question: Question, full: Fit | None) -> tuple[Fit, float]:
         """The surrogate of outputs in their unit, and the probability that the top of all parts is right."""
         y = asked.y
         if is_flat(y[1:]):
             return flat_fit(len(near.names), float(y[1]), near.design.exact), 0.0
-        known = question.known(len(y) - 1, asked.target) if question.known and self._plain() else None
-        if known is not None:
-            full = fit_beside(near, y, known.per(asked.unit), cast(Shareable, question.representation))
-        else:
-            full = (self.surrogate if self._plain() else Linear())(near, y)
+        if question.known is not None and self.plain:
+            known = question.known(len(y) - 1, asked.target, asked.unit)
+            full = fits_from(of_one(near), y[1:], known, [cast(Shareable, question.representation)])[0]
+        elif full is None:
+            full = (self.surrogate if self.plain else Linear())(near, y)
         probability = top_probability(full, self.until)
-        if self._plain():
+        if self.plain:
             return full, probability
         selection = (None, None) if self.n_features is None else (self.select, self.n_features)
         return self.surrogate(near, y, *selection), probability
 
-    def _plain(self) -> bool:
+    @property
+    def plain(self) -> bool:
         """All parts are fitted by least squares."""
         return self.n_features is None and self.surrogate in (Linear(), Linear(trees=True))
 
@@ -195,9 +234,10 @@ class Lime:
             evidence = replace(evidence, verdict=verdict)
         elif not near.design.exact and size < len(near.names) + 2:
             evidence = replace(evidence, verdict=too_few(size, n_calls, self.until.probability))
-        return Answer(fit, evidence, self.until.k, n_calls, size, self._notes(fit))
+        return Answer(fit, evidence, self.until.k, n_calls, size, self.notes(fit))
 
-    def _notes(self, fit: Fit) -> tuple[str, ...]:
+    def notes(self, fit: Fit) -> tuple[str, ...]:
+        """What a reader should know of a fit by these settings."""
         notes = []
         if self.n_features is not None and not fit.path:
             notes.append(

@@ -235,6 +235,11 @@ class Network:
         ids = self.embedding is not None and not batch.is_floating_point()
         return batch.detach().to(device=like.device, dtype=torch.long if ids else like.dtype)
 
+    @property
+    def device(self) -> Any:
+        """Where the module is."""
+        return self._like().device
+
     def _like(self) -> Any:
         """A number of the module's own, whose type and device inputs get."""
         every = chain(self.module.parameters(), self.module.buffers())
