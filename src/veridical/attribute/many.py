@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import Any, TypeAlias, cast
 
@@ -22,12 +23,12 @@ from veridical.attribute.stream import Found, streamed, task_of
 from veridical.errors import ModelError
 from veridical.masks import Gaussian, child_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
-from veridical.represent.masked import Masked
 
 THIN = 0.3  # below this effective share of a shared sample, an instance gets samples of its own
 CHUNK = 1024  # instances the model is asked about at once, whatever the batch size
 
 Track: TypeAlias = Callable[..., Iterable[Any]]
+Flow: TypeAlias = Callable[[Sequence[Representation], Sequence[int]], Iterator[Found]]
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,16 @@ class Work:
     own: Callable[[int], Floats]  # the model's answer to the instance of a number
     sums: Sums | None  # of a shared sample, where instances can share one
 
-    def at_once(self, batch: Sequence[Representation], numbers: Sequence[int]) -> dict[int, Explanation]:
+    @property
+    def stream(self) -> Flow | None:
+        """How a network on a device explains instances in one stream, where it can; an error stands for itself."""
+        task = task_of(self.method, self.model, self.target, self.seed) if self.sums is None else None
+        return None if task is None else partial(streamed, task)
+
+    def at_once(self, batch: Sequence[Representation], numbers: Sequence[int]) -> dict[int, Found]:
         """The explanations, by number, of those instances of a batch that can be explained together."""
+        if (stream := self.stream) is not None:
+            return dict(zip(numbers, stream(batch, numbers), strict=True))
         if self.sums is None or not batch or not isinstance(self.method, Lime) or not self.method.plain:
             return {}
         kernel, rows, able, own = self.method.kernel_for(batch[0]), list[Shareable](), list[int](), list[Floats]()
@@ -113,22 +122,21 @@ def explain_all(
 ) -> Iterator[Explanation]:
     """Explain instances in order, a batch at a time."""
     own, first = Own(model, instances), instances.batch(0, 1)[0]
-    task = task_of(method, model, target, seed)
-    if task is not None and isinstance(first, Masked):
-        for start in range(0, len(instances), CHUNK):
-            stop = min(start + CHUNK, len(instances))
-            yield from map(_sound, streamed(task, instances.batch(start, stop), range(start, stop)))
-        return
     can_share = isinstance(method, Lime) and isinstance(first, Shareable)
     sums = Sums(Answers(model, cast(Shareable, first).common, seed)) if can_share else None
     work = Work(method, model, target, seed, own, sums)
+    if (stream := work.stream) is not None:
+        for start in range(0, len(instances), CHUNK):
+            stop = min(start + CHUNK, len(instances))
+            yield from map(_sound, stream(instances.batch(start, stop), range(start, stop)))
+        return
     for start in range(0, len(instances), plan.batch_size):
         stop = min(start + plan.batch_size, len(instances))
         batch = instances.batch(start, stop)
         found = work.at_once(batch, range(start, stop))
 
         def explained(i: int, batch: Any = batch, start: int = start, found: Any = found) -> Explanation:
-            return found.pop(i) if i in found else work(batch[i - start], i)
+            return _sound(found.pop(i)) if i in found else work(batch[i - start], i)
 
         if plan.n_jobs == 1:
             yield from map(explained, range(start, stop))
