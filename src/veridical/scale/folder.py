@@ -25,8 +25,7 @@ from veridical.packing.values import pack
 from veridical.records import VERSION
 from veridical.scale.digests import MODULUS
 from veridical.scale.heads import Head
-from veridical.scale.parts import Receipt, opened, packed, receipt_of
-from veridical.scale.work import Piece
+from veridical.scale.parts import Piece, Receipt, opened, packed, receipt_of
 from veridical.serialize import SCHEMA
 
 MANIFEST = "manifest.json"

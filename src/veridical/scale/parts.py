@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from veridical.errors import InputError, require, tame
 from veridical.packing.columns import arrow_array, arrow_schema, as_unicode, columns, explanations_of
@@ -18,11 +19,24 @@ from veridical.packing.explanations import ARRAYS, Pool
 from veridical.records import VERSION, Explanation
 from veridical.scale.beside import beside
 from veridical.scale.digests import digest_of
-from veridical.scale.work import Piece
 from veridical.serialize import ROWS, SCHEMA
 
 RAW = [f"{name}.list.element" for name in ARRAYS]  # numbers that hardly repeat
 Found: TypeAlias = Explanation | str  # the explanation of a row, or why there is none
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """What the instances of a chunk came to."""
+
+    number: int  # of the chunk
+    start: int
+    stop: int
+    explanations: Sequence[Explanation | None]  # one an instance; None where it failed
+    errors: Mapping[int, str]  # why, by number of the instance
+    instances: Any  # as the representer takes them
+    kept: pd.DataFrame | None  # columns that are not the model's
+    n_calls: int  # inputs that the model was asked about
 
 
 @dataclass(frozen=True)
