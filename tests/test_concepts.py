@@ -16,8 +16,8 @@ from test_pick import explained, same
 from veridical.records import Explanation, Explanations, View
 from veridical.represent.describe import DESCRIBERS, scenes
 from veridical.represent.looks import color_name, lab_of, look
-from veridical.scale import store
-from veridical.scale.store import Held
+from veridical.scale import held as stored
+from veridical.scale.held import Held
 from veridical.summarize.records import Pick
 
 COLORS = {"red": (220, 30, 30), "green": (30, 140, 40), "blue": (40, 60, 200), "gray": (130, 130, 130)}
@@ -142,7 +142,7 @@ def test_files_and_memory_agree(pictures: Any, tmp_path: Path) -> None:
 
 def test_views_are_read_a_few_at_a_time(pictures: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
-    many, own, asked = pictures[0], store.columns_of, list[int]()
+    many, own, asked = pictures[0], stored.columns_of, list[int]()
     Explanations(many.items * 3).save(tmp_path / "many.parquet")
 
     def watched(path: Path, names: Any, n_rows: int) -> Any:
@@ -151,9 +151,9 @@ def test_views_are_read_a_few_at_a_time(pictures: Any, tmp_path: Path, monkeypat
                 asked.append(len(table))
             yield table
 
-    monkeypatch.setattr(store, "columns_of", watched)
+    monkeypatch.setattr(stored, "columns_of", watched)
     assert len(vd.pick(tmp_path / "many.parquet", 2).concepts) > 4
-    assert max(asked) == store.VIEWS == 32
+    assert max(asked) == stored.VIEWS == 32
 
 
 def test_the_seed_fixes_the_concepts(pictures: Any) -> None:

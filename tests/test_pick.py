@@ -19,8 +19,8 @@ import explanations as made
 import veridical as vd
 from veridical.packing.explanations import Pool
 from veridical.records import Explanation, Explanations, Part
-from veridical.scale import store
-from veridical.scale.store import Held, Stored
+from veridical.scale import held as stored
+from veridical.scale.held import Held, Stored
 from veridical.serialize import ROWS
 from veridical.summarize.records import Pick
 from veridical.summarize.table import table_of
@@ -341,7 +341,7 @@ def test_a_file_is_read_a_little_at_a_time(tmp_path: Path, monkeypatch: pytest.M
     Explanations(tuple(base * (6 * ROWS // 64))).save(path)
     monkeypatch.setattr(Pool, "assembled", None)
     monkeypatch.setattr(Explanation, "__init__", None)
-    held, asked, own = list[int](), set[str](), store.columns_of
+    held, asked, own = list[int](), set[str](), stored.columns_of
 
     def watched(path: Path, names: Sequence[str], n_rows: int) -> Iterator[Any]:
         asked.update(names)
@@ -349,7 +349,7 @@ def test_a_file_is_read_a_little_at_a_time(tmp_path: Path, monkeypatch: pytest.M
             held.append(pa.total_allocated_bytes())
             yield table
 
-    monkeypatch.setattr(store, "columns_of", watched)
+    monkeypatch.setattr(stored, "columns_of", watched)
     pick = vd.pick(path, 5)
     assert len(pick.chosen) == 5
     assert pick.n == 6 * ROWS

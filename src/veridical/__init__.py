@@ -6,6 +6,7 @@ from veridical.attribute.choose import forward_selection, highest_weights, lasso
 from veridical.attribute.counterfactual import Counterfactual
 from veridical.attribute.either import Either
 from veridical.attribute.evidence import TopK
+from veridical.attribute.factory import Factory
 from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
 from veridical.attribute.greedy import Greedy
 from veridical.attribute.lime import Lime
@@ -56,6 +57,8 @@ from veridical.represent.segment import Felzenszwalb, Quickshift, Slic
 from veridical.represent.series import Bands, ChangePoints, Windows
 from veridical.represent.sounds import Slices, Stems, Tiles
 from veridical.represent.words import Sentences, Words
+from veridical.scale import engines
+from veridical.scale.store import Store
 from veridical.serialize import load
 from veridical.summarize.baselines import ClusterThenExplain, ExplainThenCluster, GlobalLinear, ModelTree, PickLime
 from veridical.summarize.concepts import Concepts
@@ -97,6 +100,7 @@ __all__ = [
     "ExplainThenCluster",
     "Explanation",
     "Explanations",
+    "Factory",
     "Felzenszwalb",
     "Fields",
     "Gaussian",
@@ -166,6 +170,7 @@ __all__ = [
     "Spurious",
     "Square",
     "Stems",
+    "Store",
     "Subject",
     "Superpixels",
     "SwappedParts",
@@ -190,6 +195,7 @@ __all__ = [
     "causes",
     "compare",
     "debug",
+    "engines",
     "evaluate",
     "explain",
     "explain_many",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -16,6 +17,10 @@ from veridical.debug.chosen import method_asked, most_calls, settings_of
 from veridical.errors import InputError, check_whole
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
 from veridical.render.progress import Progress, beating, counting
+from veridical.scale.engines import Engine, Threads, check_jobs
+from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of, with_sample
+from veridical.scale.store import Store
+from veridical.scale.work import Job
 from veridical.summarize.group import Wanted, group_all
 from veridical.summarize.mixture import Mixture
 from veridical.summarize.records import Grouping
@@ -92,6 +97,7 @@ def explain(
     return Explanations(found) if isinstance(target, (list, tuple)) else found[0]
 
 
+@overload
 def explain_many(
     predict: Predict,
     represent: Representer,
@@ -102,10 +108,48 @@ def explain_many(
     purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
-    batch_size: int = 1000,
+    batch_size: int | None = None,
     n_jobs: int = 1,
+    engine: Engine | None = None,
+    store: None = None,
+    keep: Sequence[str] = (),
     track: Track | None = None,
-) -> Explanations:
+) -> Explanations: ...
+@overload
+def explain_many(
+    predict: Predict,
+    represent: Representer,
+    X: Any,
+    *,
+    target: Any = None,
+    method: Method | None = None,
+    purpose: str | None = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    batch_size: int | None = None,
+    n_jobs: int = 1,
+    engine: Engine | None = None,
+    store: str | Path,
+    keep: Sequence[str] = (),
+    track: Track | None = None,
+) -> Store: ...
+def explain_many(
+    predict: Predict,
+    represent: Representer,
+    X: Any,
+    *,
+    target: Any = None,
+    method: Method | None = None,
+    purpose: str | None = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    batch_size: int | None = None,
+    n_jobs: int = 1,
+    engine: Engine | None = None,
+    store: str | Path | None = None,
+    keep: Sequence[str] = (),
+    track: Track | None = None,
+) -> Explanations | Store:
     """Explain many predictions, with one shared sample for all of them where that is sound.
 
     The errors of explanations that share a sample go together, so comparing rows is safer than each interval
@@ -114,18 +158,28 @@ def explain_many(
     does, and ``lambda work, total: work`` is silent; by default work of more than a second shows in a terminal or
     notebook how far it is. The rest is as for ``explain``.
     """
-    model = checked_model(predict, classes)
-    check_whole("batch_size", batch_size)
-    if n_jobs != -1:
-        check_whole("n_jobs (-1 for all cores)", n_jobs)
+    if batch_size is not None:
+        check_whole("batch_size", batch_size)
+    check_jobs(n_jobs)
     if isinstance(target, (list, tuple)):
         raise InputError("explain_many explains one target a row; call it once a target")
-    instances = checked_representer(represent).each(X)
-    plan = Plan(int(batch_size), int(n_jobs))
-    track = track or Progress()
-    told = heard(model, beating(track))
-    work = explain_all(method_asked(method, purpose), told, instances, target, seed_of(rng), plan)
-    return Explanations(tuple(track(work, total=len(instances))))
+    model, represent, method = (
+        checked_model(predict, classes),
+        checked_representer(represent),
+        method_asked(method, purpose),
+    )
+    track, seed = track or Progress(), seed_of(rng)
+    if engine is None and store is None:
+        told, instances = heard(model, beating(track)), represent.each(X)
+        plan = Plan(1000 if batch_size is None else int(batch_size), int(n_jobs))
+        work = explain_all(method, told, instances, target, seed, plan)
+        return Explanations(tuple(track(work, total=len(instances))))
+    job = Job(
+        predict, represent, method, target, seed, None if classes is None else tuple(classes), keep=tuple(keep)
+    )
+    engine = Threads(n_jobs) if engine is None else engine
+    run = Run(engine, job, source_of(engine, X), track, chunk_size(batch_size))
+    return explain_here(with_sample(run, model)) if store is None else explain_into(store, run, model)
 
 
 def group(

@@ -22,7 +22,7 @@ def frame(items: Sequence[Explanation]) -> pd.DataFrame:
     counts = np.array([len(e.parts) for e in items], dtype=np.int64)
     parts = list(chain.from_iterable(e.parts for e in items))
     intervals = np.concatenate([np.empty((0, 2)), *(e.intervals for e in items)])
-    targets = _answers([e.target for e in items])
+    targets = answers([e.target for e in items])
     numbers = ("prediction", "local_prediction", "fidelity")
     calls = np.array([e.n_calls for e in items], dtype=np.int64)
     return pd.DataFrame(
@@ -139,7 +139,7 @@ def pick_frame(p: Pick) -> pd.DataFrame:
         {
             "model": np.ones(len(step), dtype=np.int64),
             "row": p.chosen[step],
-            "target": _answers([p.chosen_targets[t] for t in step]),
+            "target": answers([p.chosen_targets[t] for t in step]),
             "part": _texts(p.names[j] for j in part),
             "weight": np.asarray(found.data, dtype=np.float64),
             "importance": p.importance[part],
@@ -180,7 +180,7 @@ def _texts(values: Iterable[str]) -> pd.Series:
         return pd.Series(found, dtype=object)
 
 
-def _answers(targets: Sequence[int | str]) -> pd.Series:
+def answers(targets: Sequence[int | str]) -> pd.Series:
     """A column of targets: numbers, texts or both."""
     if targets and all(isinstance(target, str) for target in targets):
         return _texts(map(str, targets))

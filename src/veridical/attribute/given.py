@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import Model, model_of
+from veridical.attribute.factory import Factory
 from veridical.attribute.network import Network, is_module
 from veridical.errors import InputError
 from veridical.records import Explanation
@@ -15,6 +16,8 @@ from veridical.records import Explanation
 
 def checked_model(predict: Any, classes: Sequence[Any] | None = None) -> Model:
     """A model of a function, not of the object that the function belongs to; a torch module is one by itself."""
+    if isinstance(predict, Factory):
+        return checked_model(predict.make(), classes)
     if not callable(predict):
         hint = ": pass its method, such as model.predict_proba" if hasattr(predict, "predict") else ""
         raise InputError(f"predict must be a function of a batch of inputs, not {type(predict).__name__}{hint}")

@@ -66,7 +66,7 @@ class Work:
     model: Model
     target: Any
     seed: Seed
-    own: Own
+    own: Callable[[int], Floats]  # the model's answer to the instance of a number
     sums: Sums | None  # of a shared sample, where instances can share one
 
     def __call__(self, representation: Representation, number: int) -> Explanation:

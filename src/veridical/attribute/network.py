@@ -92,29 +92,30 @@ class Network:
 
     def launch(self, inputs: Any) -> Any:
         """The answers (n, k) to the module's own inputs, on its device, which may still be working on them."""
+        if self.quick is not None:
+            return self.quick.launch(inputs)
         torch = require("torch", extra="torch")
         check_ready(self.module)
         step, found, at = self._step(inputs), list[Any](), 0
         with torch.no_grad(), without_chance(self.module):
             while at < len(inputs):
-                piece = inputs[at : at + step]
-                outputs = self._outputs(piece if isinstance(inputs, Switched) else piece.clone(), last=step == 1)
-                del piece
-                if outputs is None:
+                answers = self._tried(inputs, slice(at, at + step))
+                if answers is None:
                     step = self.fitting[tuple(inputs.shape[1:])] = (min(step, len(inputs)) + 1) // 2
                     torch.cuda.empty_cache()
                 else:
-                    found.append(self.answered(outputs))
+                    found.append(answers)
                     at += step
         return found[0] if len(found) == 1 else torch.cat(found)
 
-    def _outputs(self, inputs: Any, last: bool) -> Any:
-        """The module's outputs; nothing where memory is short, unless it is the last that can be tried."""
-        torch = require("torch", extra="torch")
+    def _tried(self, inputs: Any, rows: slice) -> Any:
+        """The answers to some of the inputs; nothing where memory is short, and fewer of them may do."""
+        short = require("torch", extra="torch").cuda.OutOfMemoryError
         try:
-            return self._checked(self._run(inputs), inputs)
-        except torch.OutOfMemoryError:
-            if last:
+            piece = inputs[rows] if isinstance(inputs, Switched) else inputs[rows].clone()  # it may change them
+            return self.answered(self._checked(self._run(piece), len(piece)))
+        except (short, ModelError) as error:
+            if rows.stop - rows.start == 1 or not isinstance(error.__cause__ or error, short):
                 raise
         return None
 
@@ -199,26 +200,25 @@ class Network:
         """The module's own outputs (n, k) to its own inputs, differentiable where gradients are on."""
         check_ready(self.module)
         with without_chance(self.module):
-            return self._checked(self._run(inputs.clone()), inputs)  # it may change them in place
+            return self._checked(self._run(inputs.clone()), len(inputs))  # it may change them in place
 
-    def _checked(self, outputs: Any, inputs: Any) -> Any:
+    def _checked(self, outputs: Any, n: int) -> Any:
         """Outputs as (n, k), or an error that says what is wrong with them."""
-        if hasattr(outputs, "detach") and len(inputs) == 1 and outputs.dim() < 2:
+        if hasattr(outputs, "detach") and n == 1 and outputs.dim() < 2:
             outputs = outputs.reshape(1, -1)  # a module that squeezes its answer
         shape = tuple(getattr(outputs, "shape", ()))
-        if not hasattr(outputs, "detach") or len(shape) not in (1, 2) or shape[0] != len(inputs):
+        if not hasattr(outputs, "detach") or len(shape) not in (1, 2) or shape[0] != n:
             what = f"a tensor of shape {shape}" if hasattr(outputs, "detach") else type(outputs).__name__
             raise ModelError(
-                f"the module gave {what} for {len(inputs)} inputs; wanted one row, or one number, per input: wrap "
+                f"the module gave {what} for {n} inputs; wanted one row, or one number, per input: wrap "
                 "it in a module that returns its logits alone"
             )
         return outputs[:, None] if len(shape) == 1 else outputs
 
     def _run(self, inputs: Any) -> Any:
-        torch = require("torch", extra="torch")
         try:
             return self.module(inputs)
-        except (VeridicalError, torch.OutOfMemoryError):
+        except VeridicalError:
             raise
         except Exception as cause:
             hint = (

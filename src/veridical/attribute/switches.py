@@ -91,7 +91,7 @@ def switch_seen(make: Callable[[Bools], Any], d: int) -> Switch | None:
 
     Every number of an input must be that of all parts or that of none, as one part says. Half of the parts are
     kept at a time, by each digit of their numbers, so that a few masks tell which part it is; others then tell
-    whether it is so.
+    whether it is so, and one alone that an input does not depend on those beside it.
     """
     torch = require("torch", extra="torch")
     digits = (np.arange(d) >> np.arange(max(d - 1, 1).bit_length())[:, None] & 1).astype(bool)
@@ -103,9 +103,10 @@ def switch_seen(make: Callable[[Bools], Any], d: int) -> Switch | None:
     labels = (kept * place).sum(dim=0).clamp(max=d - 1).int()
     switch = Switch(own, fill, labels)
     found = switch(torch.as_tensor(np.vstack([digits, tried]), device=made.device))
-    return switch if torch.equal(found, made[2:]) else None
+    alone = make(np.ones((1, d), bool))[0]
+    return switch if torch.equal(found, made[2:]) and torch.equal(alone, own) else None
 
 
 def n_looked_at(d: int) -> int:
     """Masks that are looked at to find a switch for d parts."""
-    return 2 + max(d - 1, 1).bit_length() + TRIED
+    return 3 + max(d - 1, 1).bit_length() + TRIED

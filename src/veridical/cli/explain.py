@@ -47,7 +47,9 @@ def one(given: asked.Asking, about: Given, row: int) -> Explanation:
 def many(given: asked.Asking, about: Given) -> Explanations:
     """The explanations of all rows."""
     track = track_of(given, "rows")
-    return api.explain_many(about.predict, about.represent, about.X, track=track, **_question(given, about))
+    question = _question(given, about)
+    found: Explanations = api.explain_many(about.predict, about.represent, about.X, track=track, **question)
+    return found
 
 
 def check_row(given: asked.Explain | asked.Compare) -> None:

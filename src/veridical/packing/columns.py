@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from veridical.errors import InputError
 from veridical.packing.explanations import ARRAYS, NUMBERS, TEXTS, Pool, facts, pack_findings
 from veridical.packing.values import STRICT, encode, pack_view
-from veridical.records import Explanation
+from veridical.records import Explanation, Part
 
 UNSEEN = ("view", "map", "findings")  # columns that an older file may not have, each JSON or nothing
 
@@ -35,25 +35,46 @@ def arrow_schema(pa: Any) -> Any:
 
 
 def columns(items: Sequence[Explanation]) -> dict[str, Any]:
-    """Each a list of entries, or (offsets, flat entries) where an entry is a list over parts."""
+    """Each a list of entries, or (offsets, flat entries) where an entry is a list over parts.
+
+    Flat entries that repeat are (numbers, distinct entries).
+    """
     offsets = np.cumsum([0, *(len(e.parts) for e in items)], dtype=np.int32)
-    parts = list(chain.from_iterable(e.parts for e in items))
+    codes, parts = distinct([p for e in items for p in e.parts])
     intervals = np.concatenate([e.intervals for e in items])
     rows = [facts(e) for e in items]
     return {
         **{key: [row[key] for row in rows] for key in rows[0]},
         "target": [str(row["target"]) for row in rows],
         "target_is_index": [isinstance(row["target"], int) for row in rows],
-        "recipe": [encode(e.recipe) for e in items],
+        "recipe": _recipes(items),
         "view": [_text(pack_view(e.view)) for e in items],
         "map": [_text(pack_view(e.map)) for e in items],
         "findings": [_text(pack_findings(e.verdict)) for e in items],
-        **{key: (offsets, [getattr(p, name) for p in parts]) for key, name in TEXTS.items()},
-        "values": (offsets, [encode(p.value) for p in parts]),
+        **{key: (offsets, (codes, [getattr(p, name) for p in parts])) for key, name in TEXTS.items()},
+        "values": (offsets, (codes, [encode(p.value) for p in parts])),
         "weights": (offsets, np.concatenate([e.weights for e in items])),
         "low": (offsets, intervals[:, 0]),
         "high": (offsets, intervals[:, 1]),
     }
+
+
+def distinct(parts: Sequence[Part]) -> tuple[Any, list[Part]]:
+    """The number of each part, and the parts that have one; explanations of a table share theirs."""
+    which = np.fromiter(map(id, parts), np.int64, len(parts))  # all of them are alive, so no number comes twice
+    _, first, codes = np.unique(which, return_index=True, return_inverse=True)
+    return codes, [parts[i] for i in first]
+
+
+def _recipes(items: Sequence[Explanation]) -> list[str]:
+    """Recipes as JSON; one like that of the last row of the same target, as of a shared sample, is known."""
+    last: dict[Any, tuple[Any, str]] = {}
+    made = []
+    for e in items:
+        if e.target not in last or last[e.target][0] != e.recipe:
+            last[e.target] = e.recipe, encode(e.recipe)
+        made.append(last[e.target][1])
+    return made
 
 
 def _text(packed: Any) -> str | None:
@@ -63,9 +84,14 @@ def _text(packed: Any) -> str | None:
 def arrow_array(column: Any, kind: Any, pa: Any) -> Any:
     """A column of Arrow, of what ``columns`` gives."""
     with as_unicode():
-        if isinstance(column, tuple):
-            return pa.ListArray.from_arrays(pa.array(column[0]), pa.array(column[1], kind.value_type))
-        return pa.array(column, kind)
+        if not isinstance(column, tuple):
+            return pa.array(column, kind)
+        offsets, flat = column
+        if isinstance(flat, tuple):
+            values = pa.array(flat[1], kind.value_type).take(pa.array(flat[0]))
+        else:
+            values = pa.array(flat, kind.value_type)
+        return pa.ListArray.from_arrays(pa.array(offsets), values)
 
 
 @contextmanager

@@ -22,11 +22,14 @@ from veridical.records import View
 
 STRICT = json.JSONEncoder(allow_nan=False)
 TAGS = frozenset({"float", "tuple", "timestamp", "mapping", "value"})
+AS_IT_IS = frozenset({bool, int, str, type(None)})
 PLAIN = "biufcmMSU"  # kinds of arrays whose bytes are their values
 
 
 def pack(value: Any) -> Any:
     """A value as strict JSON: what JSON does not know gets a tag, or becomes its str."""
+    if type(value) in AS_IT_IS:
+        return value
     for kind, numpy in ((bool, np.bool_), (int, np.integer), (str, np.str_)):
         if isinstance(value, (kind, numpy)):
             return kind(value)
@@ -46,7 +49,7 @@ def pack(value: Any) -> Any:
     for name, (known, written, _) in RARE.items():
         if type(value) is known:
             return {"value": name, "of": written(value)}
-    return None if value is None else str(value)
+    return str(value)
 
 
 def unpack(value: Any) -> Any:
@@ -102,6 +105,8 @@ def finite(value: Any) -> Any:
 
 def pack_view(value: Any) -> Any:
     """``pack`` for a View and what is in one: arrays, views and mappings get tags, always."""
+    if type(value) in AS_IT_IS:
+        return value
     if isinstance(value, View):
         return {"view": value.kind, "data": pack_view(value.data)}
     if isinstance(value, np.ndarray):

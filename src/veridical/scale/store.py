@@ -1,137 +1,204 @@
-"""Explanations a few at a time, held in memory or stored in a file."""
+"""A folder of explanations, read a little at a time."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, overload
 
 import numpy as np
+import pandas as pd
 
-from veridical.errors import InputError
-from veridical.packing.explanations import TEXTS
-from veridical.packing.values import encode, unpack, unpack_view
-from veridical.records import Explanation, Explanations, Part, View
-from veridical.serialize import ROWS, columns_of, load, reading
-from veridical.summarize.table import OWN_VALUE, Batch, Source
+from veridical.errors import InputError, ModelError, require
+from veridical.frames import answers
+from veridical.packing.explanations import Pool
+from veridical.records import Explanation, Explanations, Record
+from veridical.scale.beside import KEPT
+from veridical.scale.digests import digest_of
+from veridical.scale.folder import fingerprint, known_receipts, part_path, read_manifest
+from veridical.scale.parts import Receipt, damaged, found_in, opened
+from veridical.serialize import ROWS, columns_of
 
-Key: TypeAlias = tuple[str, str, str, str]  # of a part: name, column, relation, and value as JSON
-VIEWS = 32  # read at once: a picture may be large
-
-
-def source_of(explanations: Any) -> Source:
-    """Explanations, any iterable of them, or the path of a file that ``save`` wrote."""
-    if isinstance(explanations, (str, Path)):
-        return _from_file(Path(explanations))
-    if isinstance(explanations, Explanations):
-        return Held(explanations.items)
-    if isinstance(explanations, Explanation) or not hasattr(explanations, "__iter__"):
-        what = "one Explanation" if isinstance(explanations, Explanation) else type(explanations).__name__
-        raise InputError(
-            f"wanted many explanations, as explain_many gives them, or the path of a file, got {what}"
-        )
-    items = tuple(explanations)
-    for i, item in enumerate(items):
-        if not isinstance(item, Explanation):
-            raise InputError(f"wanted explanations, but number {i} is of type {type(item).__name__}")
-    return Held(items)
+TEXTS = {"part": "names", "column": "columns", "relation": "relations"}  # of a frame, and of a part file
+NUMBERS = {"weight": "weights", "low": "low", "high": "high"}
+REPEATED = ("prediction", "local_prediction", "fidelity", "n_calls")
 
 
-def _from_file(path: Path) -> Source:
-    if not path.is_file():
-        raise InputError(f"there is no file {str(path)!r}")
-    if path.suffix.lower() == ".parquet":
-        return Stored(path)
-    found = load(path)
-    if not isinstance(found, Explanations):
-        raise InputError(f"{path.name!r} holds one {type(found).__name__}, and many explanations were wanted")
-    return Held(found.items)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Store(Record):
+    """Explanations in a folder, as ``explain_many(..., store=folder)`` leaves them: read a little at a time.
 
-
-@dataclass(frozen=True, eq=False)
-class Held:
-    """Explanations in memory."""
-
-    items: Sequence[Explanation]
-
-    def batches(self) -> Iterator[Batch]:
-        for start in range(0, len(self.items), ROWS):
-            yield self._batch(self.items[start : start + ROWS])
-
-    def views(self) -> Iterator[tuple[int, View | None]]:
-        """The number of parts of each explanation, and its view."""
-        return ((len(e.parts), e.view) for e in self.items)
-
-    def _batch(self, items: Sequence[Explanation]) -> Batch:
-        parts = list(chain.from_iterable(e.parts for e in items))
-        which = np.fromiter(map(id, parts), np.int64, len(parts))  # all of them are alive until the batch is made
-        _, first, codes = np.unique(which, return_index=True, return_inverse=True)
-        distinct = tuple(parts[i] for i in first)
-        return Batch(
-            tuple(e.target for e in items),
-            np.fromiter((len(e.parts) for e in items), np.int64, len(items)),
-            distinct,
-            tuple(_key(p.name, p.column, p.relation, encode(p.value)) for p in distinct),
-            codes,
-            np.concatenate([np.empty(0), *(e.weights for e in items)]),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """Explanations in a Parquet file, of which only the columns that are needed are read."""
+    Rows have the numbers that they have in X: ``store[7]`` is the explanation of row 7, and a slice gives
+    ``Explanations``. Rows that the model or the representer failed on have none: iteration and slices leave them
+    out, and ``failures`` says why. A store that is not complete holds the rows that are done: the same call of
+    explain_many goes on with it. What is shown is as the folder was when it was opened.
+    """
 
     path: Path
+    manifest: Mapping[str, Any] = field(init=False)  # what it is of, and how far it is
+    receipts: tuple[Receipt, ...] = field(init=False)  # of the parts, in order of their rows
 
-    def batches(self) -> Iterator[Batch]:
-        columns = (*TEXTS, "values", "weights", "target", "target_is_index")
-        with reading(self.path.name):
-            for table in columns_of(self.path, columns, ROWS):
-                yield self._batch(table)
+    def __post_init__(self) -> None:
+        path = Path(self.path)
+        if not path.is_dir():
+            raise InputError(f"there is no folder {str(path)!r}: a store is one that explain_many was given")
+        known = read_manifest(path)
+        receipts = known_receipts(path, known)
+        del known["parts"]
+        known["n_done"] = sum(r.stop - r.start for r in receipts)
+        known["n_failed"] = sum(r.n_failed for r in receipts)
+        known["n_calls"] = known["n_shared_calls"] + sum(r.n_calls for r in receipts)
+        object.__setattr__(self, "path", path)
+        object.__setattr__(self, "receipts", receipts)
+        object.__setattr__(self, "manifest", MappingProxyType(known))
 
-    def views(self) -> Iterator[tuple[int, View | None]]:
-        """The number of parts of each explanation, and its view."""
-        with reading(self.path.name):
-            for table in columns_of(self.path, ("weights", "view"), VIEWS):
-                counts = np.diff(table.column("weights").offsets.to_numpy()).tolist()
-                known = "view" in table.schema.names
-                packed = table.column("view").to_pylist() if known else [None] * len(counts)
-                for count, text in zip(counts, packed, strict=True):
-                    view = unpack_view(json.loads(text)) if text else None
-                    yield count, view if isinstance(view, View) else None
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Store, (self.path,)
 
-    def _batch(self, table: Any) -> Batch:
-        lists = {key: table.column(key) for key in (*TEXTS, "values", "weights")}
-        counts = [np.diff(column.offsets.to_numpy()) for column in lists.values()]
-        if any(not np.array_equal(count, counts[0]) for count in counts):
-            raise ValueError("the lists of a row differ in length")
-        encoded = [lists[key].flatten().dictionary_encode() for key in (*TEXTS, "values")]
-        indices = np.stack([e.indices.to_numpy().astype(np.int64) for e in encoded])
-        words = [e.dictionary.to_pylist() for e in encoded]
-        codes, first = _combined(indices, [len(w) for w in words])
-        found = [tuple(w[i] for w, i in zip(words, column, strict=True)) for column in indices[:, first].T]
-        indexed = zip(table.column("target").to_pylist(), table.column("target_is_index").to_pylist(), strict=True)
-        return Batch(
-            tuple(int(target) if is_index else target for target, is_index in indexed),
-            counts[0].astype(np.int64),
-            tuple(Part(*texts, unpack(json.loads(value))) for *texts, value in found),  # type: ignore[call-arg]
-            tuple(_key(*texts) for texts in found),
-            codes,
-            lists["weights"].flatten().to_numpy(),
-        )
+    def __len__(self) -> int:
+        """Rows that are done, those that failed among them."""
+        return int(self.manifest["n_done"])
+
+    @overload
+    def __getitem__(self, index: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Explanations: ...
+    def __getitem__(self, index: int | slice) -> Explanation | Explanations:
+        if isinstance(index, slice):
+            return self._some(range(*index.indices(self._end)))
+        number = int(index) + (self._end if index < 0 else 0)
+        if not 0 <= number < self._end:
+            raise IndexError(f"row {index} of {self._end}")
+        for found in self._found([number]):
+            if isinstance(found, Explanation):
+                return found
+            raise ModelError(f"row {number} has no explanation: {found}")
+        raise InputError(f"row {number} is not done yet: call explain_many again to go on with the store")
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return (found for _, found in self.numbered())
+
+    def numbered(self) -> Iterator[tuple[int, Explanation]]:
+        """Every row that has an explanation, by its number, in order."""
+        pool = Pool()
+        for receipt in self.receipts:
+            for group, table in enumerate(self._groups(receipt)):
+                for i, found in enumerate(found_in(table, pool), receipt.start + group * ROWS):
+                    if isinstance(found, Explanation):
+                        yield i, found
+
+    def __repr__(self) -> str:
+        from veridical.render.stores import store_picture
+
+        return store_picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import fragment
+
+        return fragment(self)
+
+    @property
+    def _end(self) -> int:
+        """One more than the largest number of a row, if that is known."""
+        known = self.manifest["n_rows"]
+        return int(known) if known is not None else max((r.stop for r in self.receipts), default=0)
+
+    @property
+    def fingerprint(self) -> str:
+        """The content as one number: the same rows, model and seed give the same, whatever engine made it."""
+        return fingerprint([r.digest for r in self.receipts])
+
+    @property
+    def failures(self) -> pd.DataFrame:
+        """The rows that have no explanation: ``row``, ``error``, and the columns that were kept."""
+        pa, names = require("pyarrow", extra="parquet"), ["row", "error", *self._kept]
+        failing = (b for r in self.receipts if r.n_failed for b in columns_of(self._part(r), names, ROWS))
+        found = [batch.filter(batch.column("error").is_valid()) for batch in failing]
+        if not found:
+            return pd.DataFrame({"row": np.empty(0, np.int64), "error": pd.Series([], dtype=str)})
+        made: pd.DataFrame = pa.concat_tables(map(_table, found), promote_options="permissive").to_pandas()
+        return made.rename(columns={name: name.removeprefix(KEPT) for name in made.columns})
+
+    def batches(self, columns: Sequence[str], n_rows: int = ROWS) -> Iterator[Any]:
+        """Some columns of the part files, in batches of Arrow with at most so many rows, in order."""
+        for receipt in self.receipts:
+            yield from columns_of(self._part(receipt), columns, n_rows)
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """``to_frame`` of some thousand rows at a time."""
+        kept = self._kept
+        names = ["row", "error", "target", "target_is_index", *TEXTS.values(), *NUMBERS.values(), *REPEATED, *kept]
+        for batch in self.batches(names):
+            yield _frame(_table(batch.filter(batch.column("error").is_null())), kept)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line a part, as that of ``Explanations``, and the columns that were kept."""
+        found = list(self.frames())
+        if not found:
+            raise InputError(f"no row of the store {str(self.path)!r} is done yet")
+        return pd.concat(found, ignore_index=True)
+
+    def check(self) -> None:
+        """Read everything, and raise if a part is not what was written."""
+        pa = require("pyarrow", extra="parquet")
+        for receipt in self.receipts:
+            content = digest_of(pa.concat_tables(self._groups(receipt)))
+            if f"{content:064x}" != receipt.digest:
+                raise damaged(self._part(receipt), "its content is not what was written")
+
+    @property
+    def _kept(self) -> list[str]:
+        return [f"{KEPT}{name}" for name in self.manifest["keep"]]
+
+    def _part(self, receipt: Receipt) -> Path:
+        return part_path(self.path, receipt.number)
+
+    def _groups(self, receipt: Receipt) -> Iterator[Any]:
+        """The row groups of a part, each a whole table."""
+        path = self._part(receipt)
+        with opened(path) as file:
+            for group in range(file.num_row_groups):
+                yield file.read_row_group(group)
+
+    def _found(self, numbers: Sequence[int]) -> Iterator[Explanation | str]:
+        """What is known of those of these rows that are done; each row group is read once if the numbers rise."""
+        pool, size, there = Pool(), int(self.manifest["chunk_rows"]), {r.number: r for r in self.receipts}
+        last, table = (-1, -1), None
+        for number in numbers:
+            part, at = divmod(number, size)
+            if part not in there:
+                continue
+            if (part, at // ROWS) != last:
+                last = (part, at // ROWS)
+                with opened(self._part(there[part])) as file:
+                    table = file.read_row_group(last[1])
+            assert table is not None
+            yield from found_in(table.take([at % ROWS]), pool)
+
+    def _some(self, numbers: Sequence[int]) -> Explanations:
+        return Explanations(tuple(e for e in self._found(numbers) if isinstance(e, Explanation)))
 
 
-def _combined(indices: Any, sizes: Sequence[int]) -> tuple[Any, Any]:
-    """Rows of numbers as one number each, and where each of these first stands."""
-    codes, first = np.zeros(indices.shape[1], np.int64), np.empty(0, np.int64)
-    for row, size in zip(indices, sizes, strict=True):
-        _, first, codes = np.unique(codes * max(size, 1) + row, return_index=True, return_inverse=True)
-    return codes, first
+def _table(batch: Any) -> Any:
+    return require("pyarrow", extra="parquet").Table.from_batches([batch])
 
 
-def _key(name: str, column: str, relation: str, value: str) -> Key:
-    """What makes two parts the same thing, in memory as in a file."""
-    return (column, column, relation, "") if relation in OWN_VALUE else (name, column, relation, value)
+def _frame(table: Any, kept: Sequence[str]) -> pd.DataFrame:
+    """One line a part."""
+    lists = {key: table.column(name).combine_chunks() for key, name in {**TEXTS, **NUMBERS}.items()}
+    counts = lists["weight"].value_lengths().to_numpy(zero_copy_only=False)
+    line = np.repeat(np.arange(table.num_rows), counts)
+    asked = zip(table.column("target").to_pylist(), table.column("target_is_index").to_pylist(), strict=True)
+    targets = answers([int(target) if is_index else target for target, is_index in asked])
+    numbers = {key: table.column(key).to_numpy() for key in ("row", *REPEATED)}
+    return pd.DataFrame(
+        {
+            "row": numbers.pop("row")[line],
+            "target": targets.take(line).array,
+            **{key: lists[key].flatten().to_pandas() for key in (*TEXTS, *NUMBERS)},
+            **{key: values[line] for key, values in numbers.items()},
+            **{name.removeprefix(KEPT): table.column(name).to_pandas().take(line).array for name in kept},
+        }
+    )

@@ -1,0 +1,151 @@
+"""Who does the work: this process, threads or processes of this machine, or a cluster that is there already."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from joblib import cpu_count
+
+from veridical.errors import check_whole
+from veridical.scale.sources import Source
+from veridical.scale.work import Chunk, Done, Failed, Job, explained, packed, recalled
+
+__all__ = ["Engine", "Local", "Threads"]
+
+AHEAD = 2  # chunks a worker that wait for it or are done by it
+
+Result: TypeAlias = Done | Failed
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Frozen settings that say who does the work."""
+
+    def source(self, X: Any) -> Source | None:
+        """Where the instances of a table of the engine's own come from; None if it is not one."""
+        ...
+
+    def run(self, job: Job, chunks: Iterator[Chunk]) -> Iterator[Result]:
+        """Hand the chunks to ``explained``, and give back what came of each, once, in any order.
+
+        Chunks are drawn when there is room for them, a few at a time; what a chunk raises is no error here.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Threads of this process, which pay where ``predict`` is slow and lets others run meanwhile; 1 is none."""
+
+    n_jobs: int = 1  # -1: as many as there are cores
+
+    def __post_init__(self) -> None:
+        check_jobs(self.n_jobs)
+
+    def source(self, X: Any) -> Source | None:
+        """No table is of threads."""
+        return None
+
+    def run(self, job: Job, chunks: Iterator[Chunk]) -> Iterator[Result]:
+        """Explain chunks here."""
+        if self.n_jobs == 1:
+            yield from (tried(partial(explained, job), chunk) for chunk in chunks)
+            return
+        with _leaving(ThreadPoolExecutor(n_workers(self.n_jobs))) as pool:
+            yield from handed(partial(pool.submit, explained, job), chunks, AHEAD * n_workers(self.n_jobs))
+
+
+@dataclass(frozen=True)
+class Local:
+    """Processes of this machine (joblib); the model is sent once to each."""
+
+    n_jobs: int = 1  # -1: as many as there are cores
+
+    def __post_init__(self) -> None:
+        check_jobs(self.n_jobs)
+
+    def source(self, X: Any) -> Source | None:
+        """No table is of processes."""
+        return None
+
+    def run(self, job: Job, chunks: Iterator[Chunk]) -> Iterator[Result]:
+        """Explain chunks in other processes; if one dies, those in work come back as failed, and others go on."""
+        if self.n_jobs == 1:
+            yield from Threads(1).run(job, chunks)
+            return
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        with tempfile.TemporaryDirectory(prefix="veridical-") as folder:
+            path = Path(folder, "job")
+            path.write_bytes(packed(job))
+            for first in chunks:
+                with _leaving(ProcessPoolExecutor(n_workers(self.n_jobs))) as pool:
+                    work = partial(pool.submit, _work, path)
+                    yield from handed(work, chain([first], chunks), AHEAD * n_workers(self.n_jobs))
+
+
+def _work(path: Path, chunk: Chunk) -> Done:
+    """Explain a chunk in a process that may have done others of the same job."""
+    return explained(recalled(str(path), path.read_bytes), chunk)
+
+
+def handed(submit: Callable[[Chunk], Future[Done]], chunks: Iterator[Chunk], most: int) -> Iterator[Result]:
+    """Hand chunks to a pool, at most so many at a time; if the pool breaks, those in work have failed."""
+    waiting: dict[Future[Done], Chunk] = {}
+    for chunk in chunks:
+        try:
+            waiting[submit(chunk)] = chunk
+        except BrokenExecutor as cause:
+            yield Failed(chunk, cause)
+            break
+        if len(waiting) == most:
+            yield from _finished(waiting)
+    while waiting:
+        yield from _finished(waiting)
+
+
+def _finished(waiting: dict[Future[Done], Chunk]) -> Iterator[Result]:
+    """What came of those chunks that are finished first."""
+    for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+        cause, chunk = future.exception(), waiting.pop(future)
+        yield future.result() if cause is None else Failed(chunk, cause)
+
+
+@contextmanager
+def _leaving(pool: Any) -> Iterator[Any]:
+    """A pool that is closed in the end; nobody waits for it where the work is given up."""
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(
+            **({"cancel_futures": True} if isinstance(pool, ThreadPoolExecutor) else {"kill_workers": True})
+        )
+        raise
+    pool.shutdown()
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse what is no number of workers."""
+    if n_jobs != -1:
+        check_whole("n_jobs (-1 for all cores)", n_jobs)
+
+
+def n_workers(n_jobs: int) -> int:
+    """How many workers that is."""
+    return int(cpu_count()) if n_jobs == -1 else int(n_jobs)
+
+
+def tried(explain: Callable[[Chunk], Done], chunk: Chunk) -> Result:
+    """What came of a chunk."""
+    try:
+        return explain(chunk)
+    except Exception as cause:
+        return Failed(chunk, cause)

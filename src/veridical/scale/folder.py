@@ -1,0 +1,270 @@
+"""The folder of a store: a manifest that says what it is of, and part files that appear whole or not at all.
+
+A run that was stopped goes on where it was, for what is there is whole. Two runs at once do no harm: the content
+of a part depends on its rows alone, so whichever writes it last leaves what was there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veridical.errors import InputError, require
+from veridical.files import replacing
+from veridical.packing.values import pack
+from veridical.records import VERSION
+from veridical.scale.digests import MODULUS
+from veridical.scale.heads import Head
+from veridical.scale.parts import Piece, Receipt, opened, packed, receipt_of
+from veridical.serialize import SCHEMA
+
+MANIFEST = "manifest.json"
+PART = re.compile(r"part-(\d{6,})\.parquet")
+STALE = 3600  # seconds after which nobody is writing a temporary file any more
+CLOSE = 1e-5  # of the largest answer: how far answers of the same model may differ, on another machine
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Where part files go; small, for it travels to every worker."""
+
+    path: Path
+    identity: str  # of what the store is of
+    chunk_rows: int
+
+    def put(self, piece: Piece) -> Receipt:
+        """Write a part file, whole or not at all."""
+        payload, receipt = packed(piece, self.identity)
+        try:
+            with replacing(part_path(self.path, piece.number)) as stream:
+                stream.write(payload)
+        except InputError:
+            if self.receipt(piece.number) is None:  # else another run has finished the store, and cleaned up
+                raise
+        return receipt
+
+    def receipt(self, number: int) -> Receipt | None:
+        """Of a part that is there and whole; one of another store, or one that cannot be read, is none."""
+        try:
+            with opened(part_path(self.path, number)) as file:
+                found = receipt_of(file)
+        except (InputError, OSError):
+            return None
+        start = number * self.chunk_rows
+        whole = found.number == number and found.start == start < found.stop <= start + self.chunk_rows
+        return found if whole and found.store == self.identity else None
+
+    def receipts(self) -> dict[int, Receipt]:
+        """Of all parts that are there and whole, by number."""
+        numbers = sorted(int(m[1]) for p in self.path.iterdir() if (m := PART.fullmatch(p.name)))
+        found = ((number, self.receipt(number)) for number in numbers)
+        return {number: receipt for number, receipt in found if receipt is not None}
+
+
+def part_path(path: Path, number: int) -> Path:
+    """Where a part of a store is."""
+    return path / f"part-{number:06d}.parquet"
+
+
+def begin(path: str | Path, head: Head) -> tuple[Folder, dict[int, Receipt]]:
+    """A new store, or one that goes on, and the parts that are there already.
+
+    A store that goes on keeps the rows a part that it began with: ``Folder.chunk_rows``.
+    """
+    require("pyarrow.parquet", extra="parquet")
+    where = Path(path)
+    if where.exists() and not where.is_dir():
+        raise InputError(f"the store {str(where)!r} is to be a folder, but a file has that name: give another")
+    if not where.parent.is_dir():
+        raise InputError(
+            f"there is no folder {str(where.parent)!r} to make the store {where.name!r} in: create it"
+        )
+    where.mkdir(exist_ok=True)
+    if not (where / MANIFEST).exists():
+        others = [p.name for p in where.iterdir() if not p.name.startswith(".veridical-")]
+        if others and not (where / MANIFEST).exists():
+            raise InputError(
+                f"{str(where)!r} holds other files ({others[0]!r:.60}) and no store: give a new or empty folder"
+            )
+        _create(where, _written(head))
+    known = read_manifest(where)
+    _check_same(known, _written(head), where)
+    _clean(where, older=STALE)
+    folder = Folder(where.resolve(), str(known["identity"]), int(known["chunk_rows"]))
+    return folder, folder.receipts()
+
+
+def finish(folder: Folder, n_rows: int, n_calls: int) -> None:
+    """Write down that all rows are there; ``n_calls`` are those that all rows share."""
+    receipts = folder.receipts()
+    wanted = range(-(-n_rows // folder.chunk_rows))
+    missing = [number for number in wanted if number not in receipts]
+    if missing or sum(r.stop - r.start for r in receipts.values()) != n_rows:
+        raise InputError(
+            f"the store {str(folder.path)!r} does not hold {n_rows} rows: "
+            f"parts {missing[:5] or list(receipts)[-1:]} are missing or hold other rows; run again to go on"
+        )
+    known = {**read_manifest(folder.path), "complete": True, "n_rows": n_rows, "n_shared_calls": n_calls}
+    known["parts"] = [{k: v for k, v in asdict(r).items() if k != "store"} for r in receipts.values()]
+    _replace(folder.path, known)
+    _clean(folder.path, older=0)
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """What the manifest says, if this version can read it."""
+    try:
+        known = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        if known["veridical"] != "store":
+            raise KeyError("veridical")
+        schema = int(known["schema"])
+    except OSError as cause:
+        raise InputError(f"{str(path)!r} is no store of explanations: it has no {MANIFEST}") from cause
+    except (KeyError, TypeError, ValueError) as cause:
+        raise InputError(f"{MANIFEST} in {str(path)!r} is damaged, or was not written by veridical") from cause
+    if schema > SCHEMA:
+        raise InputError(
+            f"the store {str(path)!r} has schema {schema}, written by veridical {known.get('version')}; "
+            f"this version reads up to schema {SCHEMA}: upgrade veridical"
+        )
+    return dict(known)
+
+
+def known_receipts(path: Path, manifest: Mapping[str, Any]) -> tuple[Receipt, ...]:
+    """Of all parts that are there: as the manifest of a complete store has them, else as they say themselves."""
+    if manifest["complete"]:
+        return tuple(Receipt(**each, store=str(manifest["identity"])) for each in manifest["parts"])
+    folder = Folder(path, str(manifest["identity"]), int(manifest["chunk_rows"]))
+    return tuple(folder.receipts().values())
+
+
+def fingerprint(digests: list[str]) -> str:
+    """The content of all parts as one number, in hexadecimal."""
+    return f"{sum(int(each, 16) for each in digests) % MODULUS:064x}"
+
+
+def _written(head: Head) -> dict[str, Any]:
+    """A manifest at the beginning."""
+    asked = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "recipe": pack(head.recipe),
+        "represent": head.represent,
+        "data": dict(head.data),
+        "keep": list(head.keep),
+        "chunk_rows": head.chunk_rows,
+    }
+    identity = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
+    answers = None if head.answers is None else pack(np.asarray(head.answers, dtype=np.float64).tolist())
+    more: dict[str, Any] = {
+        "answers": answers,
+        "n_rows": head.n_rows,
+        "complete": False,
+        "n_shared_calls": 0,
+        "parts": [],
+    }
+    return {"veridical": "store", "identity": identity, **asked, **more}
+
+
+def _check_same(known: Mapping[str, Any], asked: Mapping[str, Any], path: Path) -> None:
+    """Refuse to go on with a store of something else, and say what."""
+    differ = [*_settings(known, asked), *_contents(known, asked)]
+    if differ:
+        raise InputError(
+            f"the store {str(path)!r} holds explanations of something else: {'; '.join(differ)}. Give another "
+            "folder, or ask for the same again to go on with this one"
+        )
+
+
+def _settings(known: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """What was asked for otherwise."""
+    old, new = dict(known["recipe"]), dict(asked["recipe"])
+    found = [
+        f"{name} was {_short(was)}, and is {_short(now)}"
+        for key, name in {
+            "method": "the method",
+            "target": "target",
+            "classes": "classes",
+            "rng": "the seed (rng)",
+        }.items()
+        if (was := old.get(key)) != (now := new.get(key))
+    ]
+    for key, name in {"keep": "keep", "schema": "the schema", "version": "the version of veridical"}.items():
+        if known[key] != asked[key]:
+            found.append(f"{name} was {_short(known[key])}, and is {_short(asked[key])}")
+    return found
+
+
+def _contents(known: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """What differs of rows, representer and model."""
+    found = []
+    old, new = known["data"], asked["data"]
+    if any(old[key] != new[key] for key in old.keys() & new.keys()):
+        found.append("the rows (X) are others than they were")
+    if None not in (known["n_rows"], asked["n_rows"]) and known["n_rows"] != asked["n_rows"]:
+        found.append(f"X had {known['n_rows']:,} rows, and has {asked['n_rows']:,}")
+    if not found and known["represent"] != asked["represent"]:
+        found.append("the representer makes other parts of the first rows (another background, or other settings)")
+    if not found and known["answers"] != asked["answers"]:
+        found += _answers(known["answers"], asked["answers"])
+    return found
+
+
+def _answers(old: Any, new: Any) -> list[str]:
+    """Whether the model answers the first rows as it did, up to what another machine may round otherwise."""
+    was, now = (np.array([] if each is None else each, dtype=np.float64) for each in (old, new))
+    if was.shape != now.shape:
+        return [f"the model gave answers of shape {was.shape} to the first rows, and gives {now.shape}"]
+    apart = float(np.abs(was - now).max(initial=0.0))
+    if apart <= CLOSE * float(np.abs(was).max(initial=0.0)):
+        return []
+    return [f"the model's answers to the first {len(was)} rows differ by up to {apart:.3g}: it is another model"]
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value) if not isinstance(value, str) else repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _create(path: Path, manifest: Mapping[str, Any]) -> None:
+    """Write the manifest unless another run was quicker."""
+    temporary = path / f".veridical-{uuid.uuid4().hex}.tmp"
+    try:
+        with replacing(temporary) as stream:
+            stream.write(_bytes(manifest))
+        try:
+            os.link(temporary, path / MANIFEST)  # fails if it is there, and appears whole
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without links
+            os.replace(temporary, path / MANIFEST)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _replace(path: Path, manifest: Mapping[str, Any]) -> None:
+    with replacing(path / MANIFEST) as stream:
+        stream.write(_bytes(manifest))
+
+
+def _bytes(manifest: Mapping[str, Any]) -> bytes:
+    return (json.dumps(manifest, indent=1, allow_nan=False) + "\n").encode()
+
+
+def _clean(path: Path, older: float) -> None:
+    """Remove temporary files that a run which was killed left."""
+    for left in path.glob(".veridical-*.tmp"):
+        try:
+            if time.time() - left.stat().st_mtime >= older:
+                left.unlink()
+        except OSError:  # another run was quicker
+            continue

@@ -1,0 +1,98 @@
+"""What a store is of, told by what model and representer do to the first rows: nothing needs to be pickled."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import issparse
+
+from veridical.attribute.ask import Model
+from veridical.attribute.recipe import describe
+from veridical.errors import VeridicalError, require
+from veridical.packing.values import encode
+from veridical.records import Floats, Representer, Seed
+from veridical.scale.beside import instance_columns
+from veridical.scale.digests import digest_of
+
+FIRST = 16  # rows that model and representer are told by
+DRAWN = 32  # samples of the first of them
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a store is of: only a run that asks the same goes on with it."""
+
+    recipe: Mapping[str, Any]  # method, target, classes and rng, as plain data
+    represent: str  # what the representer does to the first rows, as a digest
+    data: Mapping[str, str]  # digests of the rows, by kind: those that both runs know are compared
+    answers: Floats | None  # (m, k) of the model to the first rows; None where it fails on them
+    keep: tuple[str, ...]  # columns beside the model's
+    chunk_rows: int  # rows a part
+    n_rows: int | None = None  # None where that shows only at the end
+
+
+def settings_of(method: Any, target: Any, classes: Any, seed: Seed) -> dict[str, Any]:
+    """What is asked for, as plain data."""
+    return {
+        "method": describe(method),
+        "target": describe(target),
+        "classes": None if classes is None else [str(each) for each in classes],
+        "rng": {"entropy": seed.entropy, "spawn_key": list(seed.spawn_key)},
+    }
+
+
+def answers_of(model: Model, represent: Representer, first: Any) -> Floats | None:
+    """What the model says of the first rows; they are asked about once more for this."""
+    try:
+        instances = represent.each(first)
+        return model(instances.inputs(0, min(len(instances), FIRST)))
+    except VeridicalError:
+        return None
+
+
+def seen_by(represent: Representer, first: Any) -> str:
+    """What a representer makes of the first rows: their parts, and some samples of the first."""
+    try:
+        instances = represent.each(first)
+        found = instances.batch(0, min(len(instances), FIRST))
+        sample = found[0].draw(found[0].kernel, np.random.SeedSequence(0), 0, DRAWN)
+        made = found[0].realize(sample)
+    except VeridicalError:
+        return ""
+    told = hashlib.sha256(type(represent).__name__.encode())
+    for each in found:
+        told.update(encode([[p.name, p.column, p.relation, encode(p.value)] for p in each.parts]).encode())
+    for array in (sample.designs, sample.weights):
+        told.update(np.ascontiguousarray(array).tobytes())
+    told.update(content_of(made).encode())
+    return told.hexdigest()
+
+
+def content_of(X: Any) -> str:
+    """Rows of any kind as a digest; "" for what cannot be told apart."""
+    pa = require("pyarrow", extra="parquet")
+    columns = instance_columns(X)
+    if columns:
+        n = len(next(iter(columns.values())))
+        return f"{digest_of(pa.table({'row': np.arange(n), **columns})):064x}"
+    told = hashlib.sha256()
+    if issparse(X):
+        return content_of(_arrays(X))
+    if not isinstance(X, (list, tuple, np.ndarray, pd.Series)):
+        return ""
+    for each in X:
+        array = np.asarray(each)
+        if array.dtype.kind not in "biuf":
+            return ""
+        told.update(str(array.shape).encode() + np.ascontiguousarray(array, dtype=np.float64).tobytes())
+    return told.hexdigest()
+
+
+def _arrays(matrix: Any) -> list[Any]:
+    csr = matrix.tocsr()
+    return [csr.data, csr.indices, csr.indptr]

@@ -1,0 +1,161 @@
+"""Part files of a store: the explanations of some rows as Parquet, with what they are of beside them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from veridical.errors import InputError, require, tame
+from veridical.packing.columns import arrow_array, arrow_schema, as_unicode, columns, explanations_of
+from veridical.packing.explanations import ARRAYS, Pool
+from veridical.records import VERSION, Explanation
+from veridical.scale.beside import beside
+from veridical.scale.digests import digest_of
+from veridical.serialize import ROWS, SCHEMA
+
+RAW = [f"{name}.list.element" for name in ARRAYS]  # numbers that hardly repeat
+Found: TypeAlias = Explanation | str  # the explanation of a row, or why there is none
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """What the instances of a chunk came to."""
+
+    number: int  # of the chunk
+    start: int
+    stop: int
+    explanations: Sequence[Explanation | None]  # one an instance; None where it failed
+    errors: Mapping[int, str]  # why, by number of the instance
+    instances: Any  # as the representer takes them
+    kept: pd.DataFrame | None  # columns that are not the model's
+    n_calls: int  # inputs that the model was asked about
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A part file in a few numbers."""
+
+    number: int
+    start: int
+    stop: int
+    store: str
+    n_failed: int
+    n_calls: int
+    n_passed: int  # explanations whose verdict is that they can be believed
+    fidelity: float  # sum over explanations that have one
+    n_fidelity: int  # how many these are
+    digest: str  # of the content: sums of them, modulo 2^256, are that of all rows
+
+
+def packed(piece: Piece, store: str) -> tuple[bytes, Receipt]:
+    """A part file of a store, and its receipt; the same content is the same bytes."""
+    pa, pq = require("pyarrow", extra="parquet"), require("pyarrow.parquet", extra="parquet")
+    table, labels = _table(piece, pa)
+    receipt = _receipt(piece, store, digest_of(table))
+    head = {"veridical": "explanations", "schema": str(SCHEMA), "version": VERSION, **labels}
+    schema = table.schema.with_metadata({**head, "part": json.dumps(asdict(receipt))})
+    stream = io.BytesIO()
+    with pq.ParquetWriter(
+        stream,
+        schema,
+        compression="zstd",
+        write_page_checksum=True,
+        use_dictionary=[path for path in _leaves(schema, pa) if path not in RAW],
+        use_byte_stream_split=RAW,
+    ) as writer:
+        writer.write_table(table.replace_schema_metadata(schema.metadata), row_group_size=ROWS)
+    return stream.getvalue(), receipt
+
+
+def _table(piece: Piece, pa: Any) -> tuple[Any, dict[str, str]]:
+    """The explanations, with nothing where there is none, and all that stands beside them; and metadata."""
+    schema, items = arrow_schema(pa), [e for e in piece.explanations if e is not None]
+    if items:
+        made = columns(items)
+        table = pa.Table.from_arrays([arrow_array(made[f.name], f.type, pa) for f in schema], schema=schema)
+    there = np.array([e is not None for e in piece.explanations], dtype=bool)
+    if not items:
+        table = pa.table({f.name: pa.nulls(len(there), f.type) for f in schema})
+    elif not there.all():
+        table = table.take(pa.array(np.cumsum(there) - 1, mask=~there))
+    rows = range(piece.start, piece.stop)
+    with as_unicode():
+        errors = pa.array([tame(piece.errors[i]) if i in piece.errors else None for i in rows], pa.string())
+        others, labels = beside(piece.instances, piece.kept)
+    for name, column in {"row": pa.array(rows, pa.int64()), "error": errors, **others}.items():
+        table = table.append_column(name, column)
+    return table, labels
+
+
+def _receipt(piece: Piece, store: str, digest: int) -> Receipt:
+    items = [e for e in piece.explanations if e is not None]
+    fidelities = [e.fidelity for e in items if np.isfinite(e.fidelity)]
+    return Receipt(
+        piece.number,
+        piece.start,
+        piece.stop,
+        store,
+        n_failed=len(piece.explanations) - len(items),
+        n_calls=int(piece.n_calls),
+        n_passed=sum(e.verdict.passed for e in items),
+        fidelity=float(sum(fidelities)),
+        n_fidelity=len(fidelities),
+        digest=f"{digest:064x}",
+    )
+
+
+def _leaves(schema: Any, pa: Any) -> list[str]:
+    """Paths of the columns as Parquet has them."""
+
+    def below(kind: Any) -> str:
+        return f".list.element{below(kind.value_type)}" if pa.types.is_list(kind) else ""
+
+    return [f"{field.name}{below(field.type)}" for field in schema]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A part file, as a ParquetFile; whatever it makes a decoder raise, the user hears what to do."""
+    parquet = require("pyarrow.parquet", extra="parquet")
+    try:
+        with path.open("rb") as stream:
+            yield parquet.ParquetFile(stream, page_checksum_verification=True)
+    except InputError:
+        raise
+    except Exception as cause:
+        raise damaged(path, f"{cause!r:.300}") from cause
+
+
+def damaged(path: Path, why: str) -> InputError:
+    """What to do about a part file that is not what was written."""
+    return InputError(
+        f"{path.name!r} of the store {str(path.parent)!r} is missing or damaged ({why}): delete it if it is "
+        "there, and call explain_many again to write it anew"
+    )
+
+
+def receipt_of(file: Any) -> Receipt:
+    """What a part file says of itself, of an open ParquetFile."""
+    written = (file.schema_arrow.metadata or {}).get(b"part")
+    if written is None:
+        raise InputError("this is no part of a store")
+    found = Receipt(**json.loads(written))
+    if file.metadata.num_rows != found.stop - found.start:
+        raise ValueError(f"{file.metadata.num_rows} rows where {found.stop - found.start} were written")
+    return found
+
+
+def found_in(table: Any, pool: Pool) -> Iterator[Found]:
+    """The explanation of each row of a table of Arrow, or why there is none."""
+    errors = table.column("error").to_pylist()
+    made = explanations_of(table.filter(table.column("error").is_null()), pool)
+    for error in errors:
+        yield next(made) if error is None else error

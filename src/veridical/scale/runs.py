@@ -1,0 +1,224 @@
+"""A run: chunks handed to an engine, failures tried again, and every one accounted for."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from veridical.attribute.ask import Model, heard
+from veridical.attribute.lime import Lime
+from veridical.attribute.many import CHUNK, Track
+from veridical.attribute.neighborhood import Answers
+from veridical.errors import InputError, VeridicalError
+from veridical.records import Explanation, Explanations, Representation, Shareable
+from veridical.scale.engines import Engine
+from veridical.scale.folder import begin, finish, read_manifest
+from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of
+from veridical.scale.sources import InMemory, Source
+from veridical.scale.store import Store
+from veridical.scale.work import Chunk, Done, Failed, Job, apart, bare, numbered, representable, taken
+
+TRIES = 3  # of a chunk, before the run goes on without it
+SUSPECTS = 8  # failed chunks that are kept before they are tried again
+HOPELESS = 3  # chunks given up one after the other, after which nothing more is tried
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What is to be done, and by whom."""
+
+    engine: Engine
+    job: Job
+    source: Source
+    track: Track
+    size: int  # instances a chunk
+
+
+def source_of(engine: Engine, X: Any) -> Source:
+    """Where the instances come from."""
+    return engine.source(X) or InMemory.of(X)
+
+
+def chunk_size(batch_size: int | None) -> int:
+    """Instances a chunk: a whole number of blocks."""
+    return -(-(8 * CHUNK if batch_size is None else batch_size) // CHUNK) * CHUNK
+
+
+def explain_here(run: Run) -> Explanations:
+    """Explain all instances, and hold what comes out in memory."""
+    parts: dict[int, Sequence[Explanation | None]] = {}
+
+    def hold(done: Done) -> None:
+        assert done.piece is not None
+        parts[done.start] = done.piece.explanations
+
+    _follow(run, run.source.chunks(run.size), hold, run.source.n_rows)
+    return Explanations(tuple(why for start in sorted(parts) for why in parts[start] if why is not None))
+
+
+def explain_into(path: str | Path, run: Run, model: Model) -> Store:
+    """Explain the instances that a store does not have yet."""
+    calls: list[int] = []
+    told = heard(model, calls.append)
+    folder, there = begin(path, _head(run, told))
+    if read_manifest(folder.path)["complete"] and run.source.n_rows is not None:
+        return Store(folder.path)
+    whole = with_sample(replace(run, job=replace(run.job, folder=folder), size=folder.chunk_rows), told)
+    n_rows, left = 0, run.source.n_rows
+    if left is not None:
+        left -= sum(receipt.stop - receipt.start for receipt in there.values())
+
+    def missing() -> Iterator[Chunk]:
+        nonlocal n_rows
+        for chunk in whole.source.chunks(whole.size):
+            n_rows = chunk.stop
+            if chunk.number not in there:
+                yield chunk
+
+    _follow(whole, missing(), lambda done: None, left)
+    finish(folder, n_rows, sum(calls))
+    return Store(folder.path)
+
+
+def _head(run: Run, model: Model) -> Head:
+    """What a store is of."""
+    job = run.job
+    first, _ = apart(run.source.head(FIRST), job.keep)
+    _, errors = representable(job.represent, first)
+    good = taken(first, [i for i, error in enumerate(errors) if error is None])
+    return Head(
+        settings_of(job.method, job.target, job.classes, job.seed),
+        seen_by(job.represent, good),
+        {"first": content_of(first)},
+        answers_of(model, job.represent, good),
+        job.keep,
+        run.size,
+        run.source.n_rows,
+    )
+
+
+def _follow(run: Run, chunks: Iterator[Chunk], note: Callable[[Done], None], n_rows: int | None) -> None:
+    """Work through the chunks; progress is counted in rows."""
+
+    def rows() -> Iterator[None]:
+        for done in finished(run.engine, run.job, chunks):
+            note(done)
+            yield from repeat(None, done.stop - done.start)
+
+    deque(run.track(rows(), total=n_rows), maxlen=0)
+
+
+def with_sample(run: Run, model: Model) -> Run:
+    """A run with the sample that all instances share, where they can.
+
+    The whole ladder of samples is asked about here, so that no worker ever asks again.
+    """
+    first = first_of(run.job, run.source)
+    if not isinstance(run.job.method, Lime) or not isinstance(first, Shareable):
+        return run
+    answers = Answers(model, first.common, run.job.seed)
+    with threadpool_limits(1, "blas"):
+        for piece in run.job.method.ladder(first):
+            answers(*piece)
+    return replace(run, job=replace(run.job, common=first.common, sample=answers.pieces))
+
+
+def first_of(job: Job, source: Source) -> Representation:
+    """The first instance that can be represented, among those of the first block."""
+    instances, errors = representable(job.represent, apart(source.head(CHUNK), job.keep)[0])
+    batch, why = instances.batch(0, len(instances)), next(filter(None, errors), None)
+    for i in range(len(instances)):
+        try:
+            return batch[i]
+        except InputError as error:
+            why = why or bare(error)
+    raise InputError("there are no rows to explain") if why is None else numbered(0, why)
+
+
+def finished(engine: Engine, job: Job, chunks: Iterator[Chunk]) -> Iterator[Done]:
+    """Every chunk explained, in any order, each once.
+
+    A chunk that fails is tried again alone, three times in all; an error of veridical's own is raised at once, for
+    it says what to do. Chunks that fail each time are told in the end, when all others are done.
+    """
+    lost, in_a_row = list[Failed](), 0
+    for first in chunks:
+        suspects: list[Failed] = []
+        for result in accounted(engine, job, _few(first, chunks, suspects)):
+            if isinstance(result, Done):
+                yield result
+                in_a_row = 0
+            else:
+                suspects.append(result)
+        for failed in suspects:
+            again = _again(engine, job, failed)
+            if isinstance(again, Done):
+                yield again
+            else:
+                lost.append(again)
+            in_a_row = 0 if isinstance(again, Done) else in_a_row + 1
+        if in_a_row >= HOPELESS:
+            break
+    if lost:
+        raise VeridicalError(_told(lost, job)) from lost[0].cause
+
+
+def _few(first: Chunk, chunks: Iterator[Chunk], suspects: Sequence[Failed]) -> Iterator[Chunk]:
+    """Chunks, until too many have failed."""
+    yield first
+    while len(suspects) < SUSPECTS and (chunk := next(chunks, None)) is not None:
+        yield chunk
+
+
+def _again(engine: Engine, job: Job, failed: Failed) -> Done | Failed:
+    """A chunk that failed, tried again alone: who dies of it takes no other along."""
+    result: Done | Failed = failed
+    for _ in range(TRIES - 1):
+        (result,) = accounted(engine, job, iter([failed.chunk]))
+        if isinstance(result, Done):
+            break
+    return result
+
+
+def accounted(engine: Engine, job: Job, chunks: Iterator[Chunk]) -> Iterator[Done | Failed]:
+    """What an engine makes of chunks, each of which must come back once."""
+    out: set[int] = set()
+
+    def handed() -> Iterator[Chunk]:
+        for chunk in chunks:
+            out.add(chunk.number)
+            yield chunk
+
+    for result in engine.run(job, handed()):
+        number = result.number if isinstance(result, Done) else result.chunk.number
+        if number not in out:
+            raise VeridicalError(f"{engine} gave chunk {number} back twice, or never had it: it loses count")
+        out.remove(number)
+        if isinstance(result, Failed) and isinstance(result.cause, VeridicalError):
+            raise result.cause
+        yield result
+    if out:
+        raise VeridicalError(f"{engine} did not give chunk {min(out)} back: it loses work")
+
+
+def _told(lost: Sequence[Failed], job: Job) -> str:
+    """Which chunks were given up, and why."""
+    last = lost[-1]
+    where = ", ".join(f"{f.chunk.number} (rows {f.chunk.start} to {f.chunk.stop - 1})" for f in lost[:5])
+    more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+    rest = (
+        "without a store, the others are lost, too: pass store=, a folder"
+        if job.folder is None
+        else "the others are in the store: the same call again tries only what is missing"
+    )
+    what = "chunk" if len(lost) == 1 else "chunks"
+    return (
+        f"{what} {where}{more} failed {TRIES} times each, the last time with {type(last.cause).__name__}: "
+        f"{last.cause}; {rest}"
+    )

@@ -1,0 +1,71 @@
+"""Where instances come from, a chunk at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from scipy.sparse import issparse
+
+from veridical.attribute.ask import n_rows
+from veridical.errors import InputError
+from veridical.scale.work import Chunk, taken
+
+
+class Source(Protocol):
+    """Instances with numbers 0…n−1."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many there are, if it is known before all have been seen."""
+        ...
+
+    def head(self, n: int) -> Any:
+        """The first n of them, or all if there are fewer."""
+        ...
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        """All of them in order, ``size`` at a time; chunks are made when they are asked for."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Instances that travel with their chunk."""
+
+    X: Any
+
+    def __call__(self) -> Any:
+        return self.X
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Instances that are all here: a table, an array, a sparse matrix or a list."""
+
+    X: Any
+
+    @classmethod
+    def of(cls, X: Any) -> InMemory:
+        """Any collection of instances."""
+        if issparse(X):
+            matrix: Any = X
+            return cls(matrix.tocsr())
+        if hasattr(X, "shape") or isinstance(X, (list, tuple)):
+            return cls(X)
+        if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
+            raise InputError(f"X must be many instances, or the path of a file of them, not {type(X).__name__}")
+        return cls(list(X))
+
+    @property
+    def n_rows(self) -> int:
+        return n_rows(self.X)
+
+    def head(self, n: int) -> Any:
+        return taken(self.X, slice(0, n))
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        for number, start in enumerate(range(0, self.n_rows, size)):
+            stop = min(start + size, self.n_rows)
+            yield Chunk(number, start, stop, Given(taken(self.X, slice(start, stop))))

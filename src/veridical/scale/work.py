@@ -1,0 +1,291 @@
+"""One chunk of instances explained: the same bits whoever does it, and however many are in it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any, TypeAlias, TypeVar, cast
+
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from veridical.attribute.additive import Sums
+from veridical.attribute.ask import Model, heard, n_rows
+from veridical.attribute.given import checked_model
+from veridical.attribute.many import CHUNK, Work
+from veridical.attribute.neighborhood import Answers
+from veridical.errors import InputError, ModelError, VeridicalError
+from veridical.records import (
+    Explanation,
+    Floats,
+    Instances,
+    Method,
+    Predict,
+    Representation,
+    Representer,
+    Seed,
+)
+from veridical.scale.folder import Folder
+from veridical.scale.parts import Piece, Receipt
+
+T = TypeVar("T")
+Pieces: TypeAlias = Mapping[tuple[int, int], tuple[Any, Floats]]  # of a shared sample, with the model's answers
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some instances, by number: a whole number of blocks, but for the last."""
+
+    number: int
+    start: int
+    stop: int
+    load: Callable[[], Any]  # gives the instances start..stop of X, in whatever process it is called
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """The receipt of a chunk."""
+
+    number: int
+    start: int
+    stop: int
+    n_failed: int
+    n_calls: int  # inputs that the model was asked about for it
+    piece: Piece | None = None  # None where it is written
+    receipt: Receipt | None = None  # of the part file
+
+
+@dataclass(frozen=True, eq=False)
+class Failed:
+    """A chunk that did not come to an end: its worker died, or raised what is not an instance's own fault."""
+
+    chunk: Chunk
+    cause: BaseException
+
+
+@dataclass(frozen=True, eq=False)
+class Open:
+    """What a process makes of a job once: its model, and what is shared by all instances."""
+
+    model: Model
+    sums: Sums | None
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """All that is needed to explain any chunk; it travels once to a worker."""
+
+    predict: Predict
+    represent: Representer
+    method: Method
+    target: Any
+    seed: Seed
+    classes: tuple[Any, ...] | None = None
+    sample: Pieces | None = None  # where instances share one
+    common: Any = None  # what drew it
+    keep: tuple[str, ...] = ()
+    folder: Folder | None = None  # where what comes out is written
+    memory: list[Open] = field(default_factory=list)  # of this process
+    lock: Any = field(default_factory=Lock)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        travels = (self.predict, self.represent, self.method, self.target, self.seed, self.classes)
+        return Job, (*travels, self.sample, self.common, self.keep, self.folder)
+
+    def open(self) -> Open:
+        """The model and what is shared, made once a process."""
+        with self.lock:
+            if not self.memory:
+                model, sums = checked_model(self.predict, self.classes), None
+                if self.sample is not None:
+                    sums = Sums(Answers(model, self.common, self.seed, pieces=dict(self.sample)))
+                self.memory.append(Open(model, sums))
+        return self.memory[0]
+
+
+def packed(job: Job) -> bytes:
+    """A job as it travels to other processes; functions of a script or notebook travel, too."""
+    from joblib.externals.loky.cloudpickle_wrapper import dumps
+
+    try:
+        return bytes(dumps(job))
+    except Exception as cause:
+        for name in ("predict", "represent", "method", "target", "folder"):
+            try:
+                dumps(getattr(job, name))
+            except Exception as reason:
+                raise InputError(_no_travel(name, reason)) from reason
+        raise InputError(f"the work cannot be sent to other processes: {cause}") from cause
+
+
+def _no_travel(name: str, reason: Exception) -> str:
+    why = f"cannot be sent to other processes ({type(reason).__name__}: {reason})"
+    if name == "predict":
+        do = "pass vd.Factory(load_model) instead, where load_model() makes the model and returns predict"
+        return f"the model {why}: {do}"
+    return f"{name} {why}: make it of what can be pickled, or use vd.engines.Threads()"
+
+
+_here: dict[str, Job] = {}
+_lock = Lock()
+
+
+def recalled(run: str, load: Callable[[], bytes]) -> Job:
+    """The job of a run, unpickled once a process, however many of its chunks are done there."""
+    with _lock:
+        if run not in _here:
+            _here.clear()
+            _here[run] = pickle.loads(load())
+        return _here[run]
+
+
+def explained(job: Job, chunk: Chunk) -> Done:
+    """Explain a chunk.
+
+    What comes out depends on each instance and its number alone: the model is asked about blocks of fixed size,
+    and linear algebra runs in one thread, for sums in another order have other last bits.
+    """
+    calls: list[int] = []
+    found: list[Explanation | VeridicalError] = []
+    with threadpool_limits(1, "blas"):
+        X, kept = apart(chunk.load(), job.keep)
+        for start in range(0, chunk.stop - chunk.start, CHUNK):
+            found += _block(job, taken(X, slice(start, start + CHUNK)), chunk.start + start, calls.append)
+    errors = {chunk.start + i: e for i, e in enumerate(found) if isinstance(e, VeridicalError)}
+    if errors and (job.folder is None or (chunk.start == 0 and _all_failed(found[:CHUNK]))):
+        raise numbered(*next(iter(errors.items())))
+    whys = tuple(e if isinstance(e, Explanation) else None for e in found)
+    told = {number: str(error) for number, error in errors.items()}
+    piece = Piece(chunk.number, chunk.start, chunk.stop, whys, told, X, kept, sum(calls))
+    done = Done(chunk.number, chunk.start, chunk.stop, len(errors), piece.n_calls)
+    return replace(done, piece=piece) if job.folder is None else replace(done, receipt=job.folder.put(piece))
+
+
+def _all_failed(found: Sequence[Explanation | VeridicalError]) -> bool:
+    """Nothing at all could be explained, so it is the settings that are wrong."""
+    return all(isinstance(each, VeridicalError) for each in found)
+
+
+def _block(job: Job, X: Any, start: int, hear: Callable[[int], None]) -> list[Explanation | VeridicalError]:
+    """One block of instances: each explained, or why it could not be."""
+    instances, errors = representable(job.represent, X)
+    opened, numbers = job.open(), [start + i for i, error in enumerate(errors) if error is None]
+    model = heard(opened.model, hear)
+    own = OneByOne(model, instances, numbers)
+    work = Work(job.method, model, job.target, job.seed, own, opened.sums)
+    batch, found = instances.batch(0, len(numbers)), dict[int, Explanation | VeridicalError]()
+    for i, number in enumerate(numbers):
+        try:
+            found[number] = work(batch[i], number)
+        except (InputError, ModelError) as error:
+            found[number] = error
+    return [bare(found[start + i]) if error is None else error for i, error in enumerate(errors)]
+
+
+@dataclass(frozen=True, eq=False)
+class OneByOne:
+    """The model's answers to the instances of a block, asked together; if it fails on them, one by one."""
+
+    model: Model
+    instances: Instances
+    numbers: Sequence[int]
+    answers: dict[int, Floats | ModelError] = field(default_factory=dict)
+
+    def __call__(self, number: int) -> Floats:
+        answer = self.answer(number)
+        if isinstance(answer, ModelError):
+            raise answer
+        return answer
+
+    def answer(self, number: int) -> Floats | ModelError:
+        """The answer to an instance, or why there is none."""
+        if not self.answers:
+            self.answers.update(zip(self.numbers, self._ask(), strict=True))
+        return self.answers[number]
+
+    def _ask(self) -> Iterable[Floats | ModelError]:
+        try:
+            return self.model(self.instances.inputs(0, len(self.numbers)), self.numbers[0])
+        except ModelError:
+            return [self._alone(i) for i in range(len(self.numbers))]
+
+    def _alone(self, i: int) -> Floats | ModelError:
+        try:
+            row: Floats = self.model(self.instances.inputs(i, i + 1), self.numbers[i])[0]
+            return row
+        except ModelError as error:
+            return error
+
+
+class Nothing:
+    """No instances at all."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def batch(self, start: int, stop: int) -> Sequence[Representation]:
+        return ()
+
+    def inputs(self, start: int, stop: int) -> Any:
+        return ()
+
+
+def representable(represent: Representer, X: Any) -> tuple[Instances, list[InputError | None]]:
+    """The instances that can be represented, and why the others cannot."""
+    n = n_rows(X)
+    errors: list[InputError | None] = [None] * n
+    try:
+        return represent.each(X), errors
+    except InputError:
+        _search(represent, X, (0, n), errors)
+    good = [i for i, error in enumerate(errors) if error is None]
+    return represent.each(taken(X, good)) if good else Nothing(), errors
+
+
+def _search(represent: Representer, X: Any, span: tuple[int, int], errors: list[InputError | None]) -> None:
+    """Find the instances that are wrong, by halves."""
+    start, stop = span
+    try:
+        represent.each(taken(X, slice(start, stop)))
+    except InputError as error:
+        if stop - start == 1:
+            errors[start] = bare(error)
+            return
+        middle = (start + stop) // 2
+        _search(represent, X, (start, middle), errors)
+        _search(represent, X, (middle, stop), errors)
+
+
+def bare(found: T) -> T:
+    """An error without the number that an instance has in a list of few."""
+    while isinstance(found, VeridicalError) and isinstance(found.__cause__, type(found)):
+        found = cast(T, found.__cause__)
+    return found
+
+
+def numbered(number: int, error: VeridicalError) -> VeridicalError:
+    """An error with the number of the instance that it is about."""
+    return type(error)(f"row {number}: {error}")
+
+
+def apart(X: Any, keep: Sequence[str]) -> tuple[Any, pd.DataFrame | None]:
+    """The model's columns, and those that are kept beside."""
+    if not keep:
+        return X, None
+    if not isinstance(X, pd.DataFrame):
+        raise InputError(f"keep names columns of a table, but X is {type(X).__name__}: leave keep out")
+    missing = [name for name in keep if name not in X.columns]
+    if missing:
+        raise InputError(f"keep names {missing[0]!r}, which is no column of X")
+    return X.drop(columns=list(keep)), X[list(keep)]
+
+
+def taken(X: Any, which: slice | list[int]) -> Any:
+    """Some of many instances, in the form that all of them have."""
+    if hasattr(X, "iloc"):
+        return X.iloc[which]
+    if isinstance(which, list) and isinstance(X, (list, tuple)):
+        return [X[i] for i in which]
+    return X[which]
