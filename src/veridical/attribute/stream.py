@@ -18,7 +18,7 @@ from veridical.attribute.stacked import Stack, can_stack
 from veridical.attribute.switches import Switched
 from veridical.errors import ModelError, VeridicalError, require
 from veridical.masks import child_of
-from veridical.records import Explanation, Fit, Floats, Method, Representation, Sample, Seed
+from veridical.records import Explanation, Fit, Floats, Method, Representation, Sample, Seed, Stream
 
 TOGETHER = 2**26  # numbers of input of several instances that the network is asked about at once, about
 AHEAD = 3  # batches that the device is given before the answers to the first are read
@@ -126,8 +126,8 @@ class Lane:
         if made:
             return made if len(made) == 1 else (Together(made[0].switch, None, made),)
         (one,) = asked
-        inputs: Any = one.question.representation.realize(one.sample)
-        return map(self.task.network.tensor, inputs.batches())
+        inputs = one.question.representation.realize(one.sample)
+        return map(self.task.network.tensor, inputs.batches() if isinstance(inputs, Stream) else (inputs,))
 
     def _ask(self, batch: Any) -> Any:
         with self._working():
@@ -187,7 +187,7 @@ class Course:
     task: Task
     lane: Lane
     batch: Sequence[Representation]  # made when they are asked for
-    numbers: range  # of these in all that is explained
+    numbers: Sequence[int]  # of these, in all that is explained
     coming: Iterator[int]  # places in the batch
     waiting: deque[Asked] = field(default_factory=deque)
     found: dict[int, Found] = field(default_factory=dict)
@@ -284,7 +284,7 @@ def _alike(one: Switched | None, other: Switched | None) -> bool:
     return (first.shape, first.last, first.own.dtype) == (second.shape, second.last, second.own.dtype)
 
 
-def streamed(task: Task, batch: Sequence[Representation], numbers: range) -> Iterator[Found]:
+def streamed(task: Task, batch: Sequence[Representation], numbers: Sequence[int]) -> Iterator[Found]:
     """Explanations of instances in order, each as if it were explained alone, but for rounding.
 
     An instance that cannot be explained gives its error instead.

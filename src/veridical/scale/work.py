@@ -175,10 +175,11 @@ def _block(job: Job, X: Any, start: int, hear: Callable[[int], None]) -> list[Ex
     model = heard(opened.model, hear)
     own = OneByOne(model, instances, numbers)
     work = Work(job.method, model, job.target, job.seed, own, opened.sums)
-    batch, found = instances.batch(0, len(numbers)), dict[int, Explanation | VeridicalError]()
+    batch = instances.batch(0, len(numbers))
+    found: dict[int, Explanation | VeridicalError] = {**work.at_once(batch, numbers)}
     for i, number in enumerate(numbers):
         try:
-            found[number] = work(batch[i], number)
+            found[number] = found[number] if number in found else work(batch[i], number)
         except (InputError, ModelError) as error:
             found[number] = error
     return [bare(found[start + i]) if error is None else error for i, error in enumerate(errors)]
