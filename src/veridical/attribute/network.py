@@ -14,15 +14,12 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import described, n_rows
+from veridical.attribute.launches import KNOWN, Way, copied, launched
 from veridical.attribute.ready import check_ready, without_chance
 from veridical.attribute.switches import ENOUGH, Switched, n_looked_at, switch_between, switch_seen
 from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats
 
-AT_ONCE = 2**16  # numbers of input that the module is asked about at once, about: layers of more leave the cache
-ON_GPU = 2**24
-AT_MOST = 2**27  # numbers of input that a GPU is asked about at once, where its memory allows
-SHARE = 64  # times as much memory as inputs take must be free before they are tried all at once
 PRECISIONS = ("float16", "bfloat16")
 CUDNN = Lock()
 COMPILED = "_orig_mod"  # where torch.compile keeps the module
@@ -44,12 +41,13 @@ class Network:
     which gradients are taken, and ``spans`` gives for a text the (start, stop) of the characters of each token,
     (0, 0) for tokens that stand for none.
 
-    ``precision`` "bfloat16" or "float16" answers by a copy of the module in that type, which is made here and now,
-    on a GPU with channels last: about twice as fast there, and its answers have about three digits. Methods that
-    need gradients keep to the module itself.
+    ``precision`` "bfloat16" or "float16" answers by a copy of the module in that type, which is made here and now:
+    about twice as fast on a GPU, and answers have about three digits. Methods that need gradients keep to the
+    module itself.
 
     Inputs of masks are made on the module's device where ``prepare`` works number by number, which is looked at
-    first; how many are answered at once depends on the memory, and changes answers by rounding alone.
+    first. How many are answered at once depends on the memory, and on a GPU pictures lie in it with their channels
+    last where the module can take them so: both change answers by rounding alone.
 
     The module is never changed: no weight, no flag, no hook.
     """
@@ -61,7 +59,6 @@ class Network:
     spans: Spans | None = None
     precision: str | None = None
     quick: Network | None = field(default=None, init=False, repr=False)  # the copy of that precision
-    fitting: dict[tuple[int, ...], int] = field(default_factory=dict, init=False, repr=False)  # rows, by shape
 
     def __post_init__(self) -> None:
         if not is_module(self.module):
@@ -92,45 +89,19 @@ class Network:
 
     def launch(self, inputs: Any) -> Any:
         """The answers (n, k) to the module's own inputs, on its device, which may still be working on them."""
+        if self.quick is not None:
+            return self.quick.launch(inputs)
         torch = require("torch", extra="torch")
         check_ready(self.module)
-        step, found, at = self._step(inputs), list[Any](), 0
+
+        def answer(rows: slice, last: bool) -> Any:
+            fresh = inputs.made(rows, last) if isinstance(inputs, Switched) else copied(inputs[rows], last)
+            return self.answered(self._checked(self._run(fresh), len(fresh)))  # it may change them in place
+
         with torch.no_grad(), without_chance(self.module):
-            while at < len(inputs):
-                piece = inputs[at : at + step]
-                outputs = self._outputs(piece if isinstance(inputs, Switched) else piece.clone(), last=step == 1)
-                del piece
-                if outputs is None:
-                    step = self.fitting[tuple(inputs.shape[1:])] = (min(step, len(inputs)) + 1) // 2
-                    torch.cuda.empty_cache()
-                else:
-                    found.append(self.answered(outputs))
-                    at += step
-        return found[0] if len(found) == 1 else torch.cat(found)
-
-    def _outputs(self, inputs: Any, last: bool) -> Any:
-        """The module's outputs; nothing where memory is short, unless it is the last that can be tried."""
-        torch = require("torch", extra="torch")
-        try:
-            return self._checked(self._run(inputs), inputs)
-        except torch.OutOfMemoryError:
-            if last:
-                raise
-        return None
-
-    def _step(self, inputs: Any) -> int:
-        """How many inputs to ask about at once."""
-        shape, device = tuple(inputs.shape[1:]), self.device
-        each = max(int(np.prod(shape)), 1)
-        if device.type != "cuda":
-            return self.fitting.get(shape, max(AT_ONCE // each, 1))
-        if shape not in self.fitting:
-            torch = require("torch", extra="torch")
-            free, _ = torch.cuda.mem_get_info(device)
-            kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-            most = min((free + kept) // (SHARE * self._like().element_size()), AT_MOST)
-            self.fitting[shape] = max(int(most) // each, 1)
-        return self.fitting[shape]
+            answers, way = launched(answer, inputs, KNOWN.get(self.module) or Way.first(self._like()))
+        KNOWN[self.module] = way
+        return answers
 
     def switched(self, inputs: Any) -> Switched | None:
         """The inputs of masks as the network makes them itself, where it is; None if only their maker can."""
@@ -145,17 +116,7 @@ class Network:
             switch = switch_between(self.own(ends[0]), self.own(ends[1]), places)
         elif len(masks) >= ENOUGH * n_looked_at(d):
             switch = switch_seen(lambda some: self.tensor(inputs.compose(some)), d)
-        if switch is None:
-            return None
-        return Switched.of(switch.channels_last() if self._last() else switch, masks != 0)
-
-    def _last(self) -> bool:
-        """Whether the module's weights lie in memory with their channels last."""
-        last = require("torch", extra="torch").channels_last
-        return any(
-            p.dim() == 4 and not p.is_contiguous() and p.is_contiguous(memory_format=last)
-            for p in self.module.parameters()
-        )
+        return None if switch is None else Switched.of(switch, masks != 0)
 
     def tensor(self, batch: Any) -> Any:
         """A batch of instances as the module's own input."""
@@ -199,26 +160,25 @@ class Network:
         """The module's own outputs (n, k) to its own inputs, differentiable where gradients are on."""
         check_ready(self.module)
         with without_chance(self.module):
-            return self._checked(self._run(inputs.clone()), inputs)  # it may change them in place
+            return self._checked(self._run(inputs.clone()), len(inputs))  # it may change them in place
 
-    def _checked(self, outputs: Any, inputs: Any) -> Any:
+    def _checked(self, outputs: Any, n: int) -> Any:
         """Outputs as (n, k), or an error that says what is wrong with them."""
-        if hasattr(outputs, "detach") and len(inputs) == 1 and outputs.dim() < 2:
+        if hasattr(outputs, "detach") and n == 1 and outputs.dim() < 2:
             outputs = outputs.reshape(1, -1)  # a module that squeezes its answer
         shape = tuple(getattr(outputs, "shape", ()))
-        if not hasattr(outputs, "detach") or len(shape) not in (1, 2) or shape[0] != len(inputs):
+        if not hasattr(outputs, "detach") or len(shape) not in (1, 2) or shape[0] != n:
             what = f"a tensor of shape {shape}" if hasattr(outputs, "detach") else type(outputs).__name__
             raise ModelError(
-                f"the module gave {what} for {len(inputs)} inputs; wanted one row, or one number, per input: wrap "
+                f"the module gave {what} for {n} inputs; wanted one row, or one number, per input: wrap "
                 "it in a module that returns its logits alone"
             )
         return outputs[:, None] if len(shape) == 1 else outputs
 
     def _run(self, inputs: Any) -> Any:
-        torch = require("torch", extra="torch")
         try:
             return self.module(inputs)
-        except (VeridicalError, torch.OutOfMemoryError):
+        except VeridicalError:
             raise
         except Exception as cause:
             hint = (
@@ -315,13 +275,6 @@ def without_cudnn() -> Iterator[None]:
             settings.enabled = before
 
 
-def pieces(inputs: Any, at_once: int) -> list[slice]:
-    """Cuts of a batch, of about so many numbers each."""
-    each = max(int(np.prod(inputs.shape[1:])), 1)
-    step = max(at_once // each, 1)
-    return [slice(start, start + step) for start in range(0, len(inputs), step)]
-
-
 def as_numbers(outputs: Any) -> Floats:
     """Outputs as NumPy, whatever their type and device."""
     torch, own = require("torch", extra="torch"), outputs.detach()
@@ -336,19 +289,17 @@ def as_numbers(outputs: Any) -> Floats:
 
 
 def _converted(module: Any, precision: str) -> Any:
-    """A copy of a module in another type, on a GPU with the channels last."""
+    """A copy of a module in another type."""
     if precision not in PRECISIONS:
         raise InputError(f"precision is {' or '.join(map(repr, PRECISIONS))}, not {precision!r}")
     torch = require("torch", extra="torch")
     try:
-        copy = deepcopy(module).to(getattr(torch, precision))
+        return deepcopy(module).to(getattr(torch, precision))
     except Exception as cause:
         raise InputError(
             f"the module cannot be copied for precision={precision!r} ({type(cause).__name__}: {cause}): convert "
             "it yourself, as in module.bfloat16(), and leave precision out"
         ) from cause
-    on_gpu = any(p.is_cuda for p in copy.parameters())
-    return copy.to(memory_format=torch.channels_last) if on_gpu else copy
 
 
 def _as_array(batch: Any) -> Any:

@@ -65,12 +65,12 @@ class Together(Switched):
     def __len__(self) -> int:
         return sum(map(len, self.parts))
 
-    def __getitem__(self, rows: slice) -> Any:
+    def made(self, rows: slice, last: bool) -> Any:
         start, stop, _ = rows.indices(len(self))
         made, at = [], 0
         for part in self.parts:
             if at < stop and start < at + len(part):
-                made.append(part[max(start - at, 0) : stop - at])
+                made.append(part.made(slice(max(start - at, 0), stop - at), last))
             at += len(part)
         return made[0] if len(made) == 1 else require("torch", extra="torch").cat(made)
 
@@ -281,7 +281,7 @@ def _alike(one: Switched | None, other: Switched | None) -> bool:
     if one is None or other is None:
         return False
     first, second = one.switch, other.switch
-    return (first.shape, first.last, first.own.dtype) == (second.shape, second.last, second.own.dtype)
+    return (first.shape, first.own.dtype) == (second.shape, second.own.dtype)
 
 
 def streamed(task: Task, batch: Sequence[Representation], numbers: Sequence[int]) -> Iterator[Found]:

@@ -64,16 +64,27 @@ class Switched:
     def shape(self) -> tuple[int, ...]:
         return (len(self), *self.switch.shape)
 
+    @property
+    def is_cuda(self) -> bool:
+        return bool(self.switch.own.is_cuda)
+
+    def is_floating_point(self) -> bool:
+        return bool(self.switch.own.is_floating_point())
+
     def __len__(self) -> int:
         return int(self.masks.shape[0])
 
     def __getitem__(self, rows: slice) -> Any:
-        return self.switch(self.masks[rows])
+        return self.made(rows, last=False)
+
+    def made(self, rows: slice, last: bool) -> Any:
+        """Some of the inputs, in memory with the channels last or not."""
+        return (self.switch.channels_last() if last else self.switch)(self.masks[rows])
 
     def batches(self) -> Iterator[Switched]:
         """The same, as many at a time as are worth a look at how far it is."""
         own = self.switch.own
-        step = ON_GPU if own.is_cuda else max(AT_ONCE // (own.numel() * own.element_size()), 1)
+        step = ON_GPU if self.is_cuda else max(AT_ONCE // (own.numel() * own.element_size()), 1)
         for start in range(0, len(self), step):
             yield Switched(self.switch, self.masks[start : start + step])
 
@@ -91,7 +102,7 @@ def switch_seen(make: Callable[[Bools], Any], d: int) -> Switch | None:
 
     Every number of an input must be that of all parts or that of none, as one part says. Half of the parts are
     kept at a time, by each digit of their numbers, so that a few masks tell which part it is; others then tell
-    whether it is so.
+    whether it is so, and one alone that an input does not depend on those beside it.
     """
     torch = require("torch", extra="torch")
     digits = (np.arange(d) >> np.arange(max(d - 1, 1).bit_length())[:, None] & 1).astype(bool)
@@ -103,9 +114,10 @@ def switch_seen(make: Callable[[Bools], Any], d: int) -> Switch | None:
     labels = (kept * place).sum(dim=0).clamp(max=d - 1).int()
     switch = Switch(own, fill, labels)
     found = switch(torch.as_tensor(np.vstack([digits, tried]), device=made.device))
-    return switch if torch.equal(found, made[2:]) else None
+    alone = make(np.ones((1, d), bool))[0]
+    return switch if torch.equal(found, made[2:]) and torch.equal(alone, own) else None
 
 
 def n_looked_at(d: int) -> int:
     """Masks that are looked at to find a switch for d parts."""
-    return 2 + max(d - 1, 1).bit_length() + TRIED
+    return 3 + max(d - 1, 1).bit_length() + TRIED
