@@ -13,6 +13,7 @@ import pandas as pd
 
 from veridical.errors import InputError, require
 from veridical.records import Representer
+from veridical.scale.blocks import Slice, chunks_of
 from veridical.scale.lines import LINES, Lines, types_of
 from veridical.scale.sources import Source, check_columns, counted
 from veridical.scale.work import Chunk
@@ -55,7 +56,7 @@ class Slices:
     slices: tuple[tuple[Path, int, int], ...]  # file, first row, and the row after the last
 
     def __call__(self) -> pd.DataFrame:
-        return _frame([_read(path, start, stop) for path, start, stop in self.slices])
+        return frame_of([_read(path, start, stop) for path, start, stop in self.slices])
 
 
 def _read(path: Path, start: int, stop: int) -> Any:
@@ -69,7 +70,7 @@ def _read(path: Path, start: int, stop: int) -> Any:
         return file.read_row_groups(inside).slice(start - ends[inside[0]], stop - start)
 
 
-def _frame(tables: Sequence[Any]) -> pd.DataFrame:
+def frame_of(tables: Sequence[Any]) -> pd.DataFrame:
     """Tables of Arrow as one of pandas; whole numbers stay what they are, though some be missing."""
     pa = require("pyarrow", extra="parquet")
     whole = pa.concat_tables(tables, promote_options="permissive") if len(tables) > 1 else tables[0]
@@ -115,15 +116,10 @@ class Parquet:
         if self.largest > LARGE:
             yield from counted(self._read(size))
             return
-        ends = list(accumulate(self.counts, initial=0))
-        for number, start in enumerate(range(0, self.n_rows, size)):
-            stop = min(start + size, self.n_rows)
-            spans = [
-                (path, max(start, first) - first, min(stop, end) - first)
-                for path, (first, end) in zip(self.paths, pairwise(ends), strict=True)
-                if first < stop and end > start
-            ]
-            yield Chunk(number, start, stop, Slices(tuple(spans)))
+        yield from chunks_of(self.counts, size, self._slices)
+
+    def _slices(self, cuts: Sequence[Slice]) -> Slices:
+        return Slices(tuple((self.paths[cut.block], cut.start, cut.stop) for cut in cuts))
 
     def _read(self, size: int) -> Iterator[pd.DataFrame]:
         """All rows, so many at a time."""
@@ -131,12 +127,12 @@ class Parquet:
         for batch in self._batches(size):
             table = pa.Table.from_batches([batch])
             while n + table.num_rows >= size:
-                yield _frame([*held, table.slice(0, size - n)])
+                yield frame_of([*held, table.slice(0, size - n)])
                 table, held, n = table.slice(size - n), [], 0
             held.append(table)
             n += table.num_rows
         if n:
-            yield _frame(held)
+            yield frame_of(held)
 
     def _batches(self, size: int) -> Iterator[Any]:
         parquet = require("pyarrow.parquet", extra="parquet")

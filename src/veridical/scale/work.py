@@ -108,16 +108,21 @@ class Job:
         return self.memory[0]
 
 
-def packed(job: Job) -> bytes:
-    """A job as it travels to other processes; functions of a script or notebook travel, too."""
+def pickled(what: Any) -> bytes:
+    """Anything as it travels to other processes; functions of a script or notebook travel, too."""
     from joblib.externals.loky.cloudpickle_wrapper import dumps
 
+    return bytes(dumps(what))
+
+
+def packed(job: Job) -> bytes:
+    """A job as it travels to other processes."""
     try:
-        return bytes(dumps(job))
+        return pickled(job)
     except Exception as cause:
         for name in ("predict", "represent", "method", "target", "folder"):
             try:
-                dumps(getattr(job, name))
+                pickled(getattr(job, name))
             except Exception as reason:
                 raise InputError(_no_travel(name, reason)) from reason
         raise InputError(f"the work cannot be sent to other processes: {cause}") from cause
