@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from veridical.errors import InputError, require
-from veridical.scale.blocks import Slice, slices
+from veridical.scale.blocks import Slice, chunks_of
 from veridical.scale.pools import AHEAD, Result, handed
 from veridical.scale.sources import Given, Source
 from veridical.scale.work import Chunk, Done, Job, explained, packed, recalled
@@ -94,10 +94,9 @@ class Partitions:
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         partitions = self.frame.to_delayed()
-        for number, cuts in enumerate(slices(self.lengths, size)):
-            start = number * size
-            stop = start + sum(cut.stop - cut.start for cut in cuts)
-            yield Chunk(number, start, stop, Pieces(tuple(cuts), tuple(partitions[cut.block] for cut in cuts)))
+        return chunks_of(
+            self.lengths, size, lambda cuts: Pieces(tuple(cuts), tuple(partitions[cut.block] for cut in cuts))
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 from veridical.errors import require
-from veridical.scale.blocks import Slice, slices
+from veridical.scale.blocks import Slice, chunks_of, slices
 from veridical.scale.pools import AHEAD, Result, handed
-from veridical.scale.sources import Source, pandas_of
+from veridical.scale.sources import Source
+from veridical.scale.tables import frame_of
 from veridical.scale.work import Chunk, Done, Job, explained, packed, recalled
 
 
@@ -83,14 +84,12 @@ class Blocks:
         return sum(self.lengths)
 
     def head(self, n: int) -> Any:
-        return self._loader(next(slices(self.lengths, n), []))()
+        return self._pieces(next(slices(self.lengths, n), []))()
 
     def chunks(self, size: int) -> Iterator[Chunk]:
-        for number, cuts in enumerate(slices(self.lengths, size)):
-            start = number * size
-            yield Chunk(number, start, start + sum(cut.stop - cut.start for cut in cuts), self._loader(cuts))
+        return chunks_of(self.lengths, size, self._pieces)
 
-    def _loader(self, cuts: list[Slice]) -> Pieces:
+    def _pieces(self, cuts: Sequence[Slice]) -> Pieces:
         return Pieces(tuple(cuts), tuple(self.blocks[cut.block] for cut in cuts))
 
 
@@ -103,9 +102,9 @@ class Pieces:
 
     def __call__(self) -> Any:
         tables = require("ray", extra="ray").get(list(self.blocks))
-        arrow = require("pyarrow", extra="parquet")
-        parts = [t.slice(cut.start, cut.stop - cut.start) for t, cut in zip(tables, self.cuts, strict=True)]
-        return pandas_of(arrow.concat_tables(parts))
+        return frame_of(
+            [t.slice(cut.start, cut.stop - cut.start) for t, cut in zip(tables, self.cuts, strict=True)]
+        )
 
 
 def _length(block: Any) -> int:

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 from veridical.errors import InputError, VeridicalError, require
 from veridical.scale.blocks import slices
 from veridical.scale.pools import Result, handed
-from veridical.scale.sources import Given, Source, pandas_of
+from veridical.scale.sources import Given, Source
+from veridical.scale.tables import frame_of
 from veridical.scale.work import Chunk, Done, Job, explained, packed, pickled, recalled
 
 Record: TypeAlias = tuple[int, tuple[int, bytes]]  # chunk, number of the first row, rows as an Arrow stream
@@ -183,12 +184,13 @@ def _firsts(records: Iterable[Record]) -> list[Record]:
 def _joined(records: Iterable[Record]) -> Any:
     """Rows in the order of their numbers, times as the session's clock shows them, as ``toPandas`` has it."""
     arrow = require("pyarrow", extra="parquet")
-    table = arrow.concat_tables([_table(stream) for _, (_, stream) in sorted(records)])
+    tables = [_table(stream) for _, (_, stream) in sorted(records)]
+    table = arrow.concat_tables(tables)
     for i, column in enumerate(table.schema):
         if arrow.types.is_timestamp(column.type) and column.type.tz is not None:
             times = require("pyarrow.compute", extra="parquet").local_timestamp(table.column(i))
             table = table.set_column(i, column.name, times)
-    return pandas_of(table)
+    return frame_of([table])
 
 
 def _itself(chunk: int) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import pandas as pd
@@ -72,7 +73,15 @@ class InMemory:
             yield Chunk(number, start, stop, Given(taken(self.X, slice(start, stop))))
 
 
-def pandas_of(table: Any) -> pd.DataFrame:
-    """An Arrow table as pandas has it."""
-    frame: pd.DataFrame = table.to_pandas()
-    return frame
+def check_columns(path: Path, columns: Sequence[str], first: Path, wanted: Sequence[str]) -> None:
+    if list(columns) != list(wanted):
+        odd = sorted(set(columns) ^ set(wanted)) or list(columns)
+        raise InputError(f"{path} has other columns than {first}, or in another order: {', '.join(odd[:5])}")
+
+
+def counted(frames: Iterator[pd.DataFrame]) -> Iterator[Chunk]:
+    """Chunks of rows that are read here."""
+    start = 0
+    for number, frame in enumerate(frames):
+        yield Chunk(number, start, start + len(frame), Given(frame))
+        start += len(frame)

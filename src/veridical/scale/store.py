@@ -67,10 +67,10 @@ class Store(Record):
     def __getitem__(self, index: slice) -> Explanations: ...
     def __getitem__(self, index: int | slice) -> Explanation | Explanations:
         if isinstance(index, slice):
-            return self._some(range(*index.indices(self._end)))
-        number = int(index) + (self._end if index < 0 else 0)
-        if not 0 <= number < self._end:
-            raise IndexError(f"row {index} of {self._end}")
+            return self._some(range(*index.indices(self.n_rows)))
+        number = int(index) + (self.n_rows if index < 0 else 0)
+        if not 0 <= number < self.n_rows:
+            raise IndexError(f"row {index} of {self.n_rows}")
         for found in self._found([number]):
             if isinstance(found, Explanation):
                 return found
@@ -100,8 +100,8 @@ class Store(Record):
         return fragment(self)
 
     @property
-    def _end(self) -> int:
-        """One more than the largest number of a row, if that is known."""
+    def n_rows(self) -> int:
+        """Rows that there are in all; those that are done, until it is known."""
         known = self.manifest["n_rows"]
         return int(known) if known is not None else max((r.stop for r in self.receipts), default=0)
 
