@@ -20,6 +20,7 @@ from veridical.render.progress import Progress, beating, counting
 from veridical.scale.engines import Engine, Threads, check_jobs
 from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of, with_sample
 from veridical.scale.store import Store
+from veridical.scale.tables import paths_of
 from veridical.scale.work import Job
 from veridical.summarize.group import Wanted, group_all
 from veridical.summarize.mixture import Mixture
@@ -169,7 +170,7 @@ def explain_many(
         method_asked(method, purpose),
     )
     track, seed = track or Progress(), seed_of(rng)
-    if engine is None and store is None:
+    if engine is None and store is None and not keep and paths_of(X) is None:
         told, instances = heard(model, beating(track)), represent.each(X)
         plan = Plan(1000 if batch_size is None else int(batch_size), int(n_jobs))
         work = explain_all(method, told, instances, target, seed, plan)
@@ -178,7 +179,7 @@ def explain_many(
         predict, represent, method, target, seed, None if classes is None else tuple(classes), keep=tuple(keep)
     )
     engine = Threads(n_jobs) if engine is None else engine
-    run = Run(engine, job, source_of(engine, X), track, chunk_size(batch_size))
+    run = Run(engine, job, source_of(engine, X, job), track, chunk_size(batch_size))
     return explain_here(with_sample(run, model)) if store is None else explain_into(store, run, model)
 
 

@@ -22,6 +22,7 @@ from veridical.scale.folder import begin, finish, read_manifest
 from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of
 from veridical.scale.sources import InMemory, Source
 from veridical.scale.store import Store
+from veridical.scale.tables import paths_of, source_of_files
 from veridical.scale.work import Chunk, Done, Failed, Job, apart, bare, numbered, representable, taken
 
 TRIES = 3  # of a chunk, before the run goes on without it
@@ -40,8 +41,11 @@ class Run:
     size: int  # instances a chunk
 
 
-def source_of(engine: Engine, X: Any) -> Source:
-    """Where the instances come from."""
+def source_of(engine: Engine, X: Any, job: Job) -> Source:
+    """Where the instances come from: files, a table of the engine's own, or memory."""
+    paths = paths_of(X)
+    if paths is not None:
+        return source_of_files(paths, job.represent, job.keep)
     return engine.source(X) or InMemory.of(X)
 
 
@@ -89,7 +93,7 @@ def explain_into(path: str | Path, run: Run, model: Model) -> Store:
 def _head(run: Run, model: Model) -> Head:
     """What a store is of."""
     job = run.job
-    first, _ = apart(run.source.head(FIRST), job.keep)
+    first, _ = apart(run.source.head(FIRST), job)
     _, errors = representable(job.represent, first)
     good = taken(first, [i for i, error in enumerate(errors) if error is None])
     return Head(
@@ -131,7 +135,7 @@ def with_sample(run: Run, model: Model) -> Run:
 
 def first_of(job: Job, source: Source) -> Representation:
     """The first instance that can be represented, among those of the first block."""
-    instances, errors = representable(job.represent, apart(source.head(CHUNK), job.keep)[0])
+    instances, errors = representable(job.represent, apart(source.head(CHUNK), job)[0])
     batch, why = instances.batch(0, len(instances)), next(filter(None, errors), None)
     for i in range(len(instances)):
         try:
