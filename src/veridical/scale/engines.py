@@ -14,7 +14,7 @@ from typing import Any
 
 from joblib import cpu_count
 
-from veridical.errors import check_whole
+from veridical.errors import InputError, check_whole
 from veridical.scale.over_dask import Dask
 from veridical.scale.over_ray import Ray
 from veridical.scale.over_spark import Spark
@@ -92,6 +92,20 @@ def _leaving(pool: Any) -> Iterator[Any]:
         )
         raise
     pool.shutdown()
+
+
+def engine_asked(engine: Any, n_jobs: Any) -> Engine:
+    """The engine that the caller names; threads of this process by default."""
+    check_jobs(n_jobs)
+    if engine is None:
+        return Threads(n_jobs)
+    if isinstance(engine, type) or not isinstance(engine, Engine):
+        raise InputError(f"engine wants settings such as vd.engines.Local(n_jobs=2), not {engine!r}")
+    if n_jobs != 1:
+        raise InputError(
+            f"n_jobs is for work without an engine: say how many workers {engine!r} has by its own settings"
+        )
+    return engine
 
 
 def check_jobs(n_jobs: Any) -> None:
