@@ -5,26 +5,38 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import repeat
 from pathlib import Path
 from typing import Any
-
-from threadpoolctl import threadpool_limits
 
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import CHUNK, Track
 from veridical.attribute.neighborhood import Answers
+from veridical.attribute.single import one_thread
 from veridical.errors import InputError, VeridicalError
 from veridical.records import Explanation, Explanations, Representation, Representer, Shareable
 from veridical.scale.engines import Engine
 from veridical.scale.folder import begin, finish, read_manifest
 from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of
+from veridical.scale.lines import Lines
 from veridical.scale.sources import InMemory, Source
 from veridical.scale.store import Store
-from veridical.scale.tables import paths_of, source_of_files
-from veridical.scale.work import Chunk, Done, Failed, Job, Open, apart, bare, numbered, representable, taken
+from veridical.scale.tables import Parquet, paths_of, source_of_files
+from veridical.scale.work import (
+    Chunk,
+    Done,
+    Failed,
+    Job,
+    Open,
+    apart,
+    bare,
+    numbered,
+    representable,
+    taken,
+)
 
 TRIES = 3  # of a chunk, before the run goes on without it
 SUSPECTS = 8  # failed chunks that are kept before they are tried again
@@ -100,12 +112,23 @@ def _head(run: Run, model: Model) -> Head:
     return Head(
         settings_of(job.method, job.target, job.classes, job.seed),
         seen_by(job.represent, good),
-        {"first": content_of(first)},
+        {"first": content_of(first), **_told_by(run.source, job)},
         answers_of(model, job.represent, good),
         job.keep,
         run.size,
         run.source.n_rows,
     )
+
+
+def _told_by(source: Source, job: Job) -> dict[str, str]:
+    """What tells the rows of a source from others that begin alike: some from all over, or the sizes of files."""
+    if isinstance(source, InMemory):
+        some = taken(source.X, [i * (source.n_rows - 1) // FIRST for i in range(FIRST + 1)])
+        return {"some": content_of(apart(some, job)[0])}
+    if isinstance(source, (Parquet, Lines)):
+        sizes = [path.stat().st_size for path in source.paths]
+        return {"files": sha256(repr(sizes).encode()).hexdigest()}
+    return {}
 
 
 def _follow(run: Run, chunks: Iterator[Chunk], note: Callable[[Done], None], n_rows: int | None) -> None:
@@ -130,7 +153,7 @@ def with_sample(run: Run, model: Model) -> tuple[Run, int]:
         return replace(run, job=replace(job, memory=[Open(model, None)])), 0
     answers = Answers(model, first.common, job.seed)
     pieces = job.method.ladder(first)
-    with threadpool_limits(1, "blas"):
+    with one_thread:
         for piece in pieces:
             answers(*piece)
     known = [Open(model, Sums(answers))]
