@@ -9,7 +9,11 @@ from threadpoolctl import threadpool_limits
 
 
 class OneThread:
-    """Linear algebra of this process in one thread, as long as anyone here wants it so."""
+    """Linear algebra of this process in one thread, as long as anyone here wants it so.
+
+    Some libraries count threads for the whole process, others for each thread that calls them: whoever enters
+    says it again, and only the last to leave takes it back.
+    """
 
     def __init__(self) -> None:
         self.lock, self.n_inside = Lock(), 0
@@ -17,8 +21,8 @@ class OneThread:
 
     def __enter__(self) -> None:
         with self.lock:
-            if not self.n_inside:
-                self.limits = threadpool_limits(1, "blas")
+            limits = threadpool_limits(1, "blas")
+            self.limits = self.limits if self.n_inside else limits
             self.n_inside += 1
 
     def __exit__(self, *raised: object) -> None:

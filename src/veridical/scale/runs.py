@@ -139,7 +139,8 @@ def _follow(run: Run, chunks: Iterator[Chunk], note: Callable[[Done], None], n_r
             note(done)
             yield from repeat(None, done.stop - done.start)
 
-    deque(run.track(rows(), total=n_rows), maxlen=0)
+    with one_thread:
+        deque(run.track(rows(), total=n_rows), maxlen=0)
 
 
 def with_sample(run: Run, model: Model) -> tuple[Run, int]:
