@@ -289,6 +289,14 @@ class Common(Protocol):
         """One column a state of each part, 1 where a sample is in it."""
         ...
 
+    def weights_of(self, rows: Sequence[Any], effects: Floats) -> tuple[Floats, Floats]:
+        """Weights (r, d) and intercepts (r,) that a sum of effects of the indicators has at instances."""
+        ...
+
+    def together(self, rows: Sequence[Any], pieces: Sequence[Any], kernel: Kernel) -> Any:
+        """Values, a piece after the other, as many instances see them at once: a ``Together``."""
+        ...
+
 
 @runtime_checkable
 class Shareable(Representation, Protocol):
@@ -307,10 +315,6 @@ class Shareable(Representation, Protocol):
 
     def efficiency(self, kernel: Kernel) -> float:
         """Effective share of a shared sample, in (0, 1]; 0 if this instance cannot share it."""
-        ...
-
-    def weights_of(self, constant: float, effects: Floats) -> tuple[Floats, float]:
-        """Weights (d,) and intercept that a sum of effects of the common indicators has at this instance."""
         ...
 
 

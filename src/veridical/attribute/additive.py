@@ -7,16 +7,18 @@ no main effects, so each part's weight in it is a plain weighted covariance.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
 
 from veridical.attribute.ask import Target
+from veridical.attribute.fits import Fits, fits_alone, fits_of, measured_at_once, on_grid, share_explained
 from veridical.attribute.least_squares import BLOCKS, steadiness
-from veridical.attribute.linear import measured, over_all_parts
 from veridical.attribute.neighborhood import Answers
-from veridical.records import Fit, Floats, Neighborhood, Shareable
+from veridical.records import Floats, Shareable
+from veridical.represent.together import Together
 
 HEAVIEST = 12  # parts whose weights' covariances are worked out; the others' are taken as independent
 CROWDED = 4  # samples an effect, below which an additive model would be fitted to noise
@@ -43,13 +45,14 @@ class Sums:
     fitted: dict[tuple[int, str], Sum | None] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
-    def __call__(self, n: int, target: Target) -> Sum | None:
-        """The model of a target over the first n samples; None where there is none worth having."""
+    def __call__(self, n: int, target: Target, unit: float) -> Sum | None:
+        """The model of a target over the first n samples, in a unit; None where there is none worth having."""
         key = (n, repr(target.key))
         with self.lock:
             if key not in self.fitted:
                 self.fitted[key] = self._fit(n, target)
-        return self.fitted[key]
+        found = self.fitted[key]
+        return None if found is None else found.per(unit)
 
     def _fit(self, n: int, target: Target) -> Sum | None:
         common, pieces = self.answers.common, self.answers.first(n)
@@ -66,48 +69,80 @@ class Sums:
         return Sum(constant, effects, X @ effects + constant)
 
 
-def fit_beside(near: Neighborhood, y: Floats, known: Sum, row: Shareable) -> Fit:
-    """The linear surrogate of outputs (n + 1,), given an additive model of them."""
-    Z, w, y, n = near.designs[1:], near.weights[1:], y[1:], len(y) - 1
-    live = measured(near)
-    base, intercept = row.weights_of(known.constant, known.effects)
-    rest = y - known.values
-    mass = float(w.sum())
-    shift = float(w @ rest) / mass
-    rest -= shift
-    kept, pulled = np.stack([w, w * rest]) @ Z
-    share = kept / mass
+def fits_from(seen: Together, y: Floats, known: Sum | None, rows: Sequence[Shareable]) -> Fits:
+    """The linear surrogates of outputs (n,) at rows, by an additive model of the outputs where there is one."""
+    return fits_alone(seen, y) if known is None else fits_beside(seen, y, known, rows)
+
+
+def fits_beside(seen: Together, y: Floats, known: Sum, rows: Sequence[Shareable]) -> Fits:
+    """The linear surrogates of outputs (n,) at rows, given an additive model of the outputs."""
+    n, (live, size), W = len(y), measured_at_once(seen), on_grid(seen.weights.copy())
+    base, intercept = rows[0].common.weights_of(rows, known.effects)
+    mass = W.sum(axis=1)[:, None]
+    shift = (W * (y - known.values)).sum(axis=1)[:, None] / mass
+    rest = (y - known.values) - shift
+    share = _sums(W, seen) / mass
     spread = np.where(live, mass * share * (1 - share), 1.0)
-    slope = np.where(live, pulled, 0.0) / spread
+    slope = np.where(live, _sums(on_grid(W * rest), seen), 0.0) / spread
     weights = np.where(live, base + slope, 0.0)
-    intercept += shift - float(share @ slope)
-    by_slope, by_weights = (Z @ np.stack([slope, weights], axis=1)).T
-    error = (rest - by_slope + share @ slope) * w
-    error /= 1 - len(known.effects) / n
-    covariance, steady = _covariance(Z, error, share, spread, weights)
-    plain = y - by_weights
-    plain -= intercept
-    left_out = float(w @ (plain * plain)) * (1 + steady * (len(live) + 1) / (n - len(live) - 1)) ** 2
-    deviation = y - float(w @ y) / mass
-    total = float(w @ (deviation * deviation))
-    fidelity = 1 - left_out / total if total > 0 else float("nan")
-    return over_all_parts(near, live, weights, covariance, intercept, fidelity)
+    pulled = (share * slope).sum(axis=1)[:, None]
+    intercept += known.constant + (shift - pulled)[:, 0]
+    rest -= _values(slope, seen)
+    rest += pulled
+    rest *= W
+    rest /= 1 - len(known.effects) / n
+    covariance, steady = _covariance(rest, seen, weights, (share, spread))
+    plain = y - _values(weights, seen)
+    plain -= intercept[:, None]
+    factor = 1 + steady * (live.shape[1] + 1) / (n - live.shape[1] - 1)
+    left_out = (W * np.square(plain)).sum(axis=1) * factor**2
+    return fits_of(seen, live, size, weights, covariance, (intercept, share_explained(left_out, W, y)))
 
 
-def _covariance(Z: Floats, error: Floats, share: Floats, spread: Floats, weights: Floats) -> tuple[Floats, float]:
-    """Covariance of the weights from the errors, deflated for a net, and by how much."""
-    n = len(Z)
-    # Row 0: squared errors; row 1 + b: the errors of block b alone. One product gives all their sums.
-    by_block = np.zeros((1 + BLOCKS, n))
-    by_block[0] = error * error
-    by_block[1 + np.arange(n) // -(-n // BLOCKS), np.arange(n)] = error
-    totals, sums = by_block.sum(axis=1), by_block @ Z
-    kept = sums[0]
-    covariance = np.diag((kept * (1 - 2 * share) + totals[0] * share**2) / spread**2)
-    top = np.argsort(-np.abs(weights), kind="stable")[:HEAVIEST]
-    heavy, m, u = Z[:, top], share[top], kept[top]
-    cross = np.outer(m, u)
-    both = heavy.T @ (heavy * by_block[0, :, None]) - cross - cross.T + totals[0] * np.outer(m, m)
-    covariance[np.ix_(top, top)] = both / np.outer(spread[top], spread[top])
-    steady = steadiness((sums[1:] - totals[1:, None] * share) / spread, covariance)
-    return covariance * steady, steady
+def _sums(terms: Floats, seen: Together) -> Floats:
+    """Sums (r, d) of terms (r, n) that lie on a grid, over the samples that keep each part."""
+    return np.take_along_axis(terms @ seen.states.T, seen.at, axis=1)
+
+
+def _values(weights: Floats, seen: Together) -> Floats:
+    """What weights (r, d) of parts add up to in each sample, (r, n)."""
+    placed = np.zeros((len(weights), len(seen.states)))
+    np.put_along_axis(placed, seen.at, on_grid(weights.copy()), axis=1)
+    values: Floats = placed @ seen.states
+    return values
+
+
+def _covariance(
+    error: Floats, seen: Together, weights: Floats, moments: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Covariances (r, d, d) of weights from errors (r, n), deflated for a net, and by how much."""
+    (share, spread), (r, d) = moments, weights.shape
+    squares = on_grid(np.square(error))
+    total, kept = squares.sum(axis=1)[:, None], _sums(squares, seen)
+    covariance = np.zeros((r, d, d))
+    np.einsum("rdd->rd", covariance)[...] = (kept * (1 - 2 * share) + total * share**2) / spread**2
+    top = np.argsort(-np.abs(weights), axis=1, kind="stable")[:, :HEAVIEST]
+    each = np.arange(r)[:, None]
+    heavy, scale = seen.states[seen.at[each, top]], spread[each, top]
+    m, u = share[each, top] / scale, kept[each, top] / scale
+    both = heavy @ (heavy * squares[:, None]).transpose(0, 2, 1)
+    both /= scale[:, :, None] * scale[:, None]
+    both -= m[:, :, None] * u[:, None]
+    both -= u[:, :, None] * m[:, None]
+    both += total[:, :, None] * (m[:, :, None] * m[:, None])
+    covariance[each[:, :, None], top[:, :, None], top[:, None]] = both
+    steady = steadiness(_by_blocks(error, seen, share) / spread[:, None], np.trace(covariance, axis1=1, axis2=2))
+    covariance *= steady[:, None, None]
+    return covariance, steady
+
+
+def _by_blocks(error: Floats, seen: Together, share: Floats) -> Floats:
+    """Sums (r, b, d) of errors (r, n) that keep each part, less its share of all, by block."""
+    on_grid(error)
+    n, sums = error.shape[1], []
+    length = -(-n // BLOCKS)
+    for block in (slice(a, a + length) for a in range(0, n, length)):
+        some = error[:, block]
+        kept = np.take_along_axis(some @ seen.states[:, block].T, seen.at, axis=1)
+        sums.append(kept - some.sum(axis=1)[:, None] * share)
+    return np.stack(sums, axis=1)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from veridical.errors import InputError, check_whole
-from veridical.records import Fit, Floats, Verdict
+from veridical.records import Bools, Fit, Floats, Ints, Verdict
 
 DRAWS = 256
 CANDIDATES = 64
@@ -62,34 +62,62 @@ def intervals(fit: Fit) -> Floats:
 
 def top_probability(fit: Fit, rule: TopK) -> float:
     """Probability that the k heaviest of the parts that were measured are right, within the rule's tolerance."""
-    known = np.flatnonzero(fit.measured & fit.chosen)
-    if not len(known) or not fit.weights[known].any():
-        return 0.0
-    k = min(rule.k, len(known) - 1)
-    size = np.abs(fit.weights[known])
-    variance = np.diag(fit.covariance)[known]
-    if not k or not variance.any():
-        return 1.0
-    rank = np.argsort(-size, kind="stable")
-    inside, outside = rank[:k], rank[k:]
-    error = np.sqrt(variance)
-    reach = (size + 4 * error)[outside]  # a part whose reach is below all members' is no rival
-    rivals = outside[reach > (size - 4 * error)[inside].min()]
-    if not len(rivals):
-        return 1.0
-    if len(rivals) > CANDIDATES:
-        rivals = rivals[np.argsort(-(size + 4 * error)[rivals], kind="stable")[:CANDIDATES]]
-    at = known[np.concatenate([inside, rivals])]
-    size_of_all = max(float(size.max()), float(error.max()))
-    root = (_root(fit.covariance[np.ix_(at, at)]) / size_of_all).astype(np.float32)
-    drawn = np.abs(root @ _normals(len(at)) + (fit.weights[at, None] / size_of_all).astype(np.float32))
-    least, best_rival = drawn[:k].min(axis=0), drawn[k:].max(axis=0)
-    limit = least + rule.tolerance * np.maximum(drawn[:k].max(axis=0), best_rival)
-    return float(np.mean(best_rival <= limit))
+    known = (fit.measured & fit.chosen)[None]
+    return float(top_probabilities(fit.weights[None], fit.covariance[None], known, rule)[0])
+
+
+def top_probabilities(weights: Floats, covariance: Floats, known: Bools, rule: TopK) -> Floats:
+    """The same for each of many fits (r,), of weights (r, d) with covariances (r, d, d) where they are known."""
+    size = np.where(known, np.abs(weights), 0.0)
+    error = np.sqrt(np.where(known, np.einsum("rdd->rd", covariance), 0.0))
+    k = np.minimum(rule.k, known.sum(axis=1) - 1)
+    order, n_near = _candidates(size, error, known, k)
+    found = np.where(size.any(axis=1), 1.0, 0.0)
+    unsure = (found > 0) & (k > 0) & error.any(axis=1) & (n_near > k)
+    for inside, m in sorted({*zip(k[unsure].tolist(), n_near[unsure].tolist(), strict=True)}):
+        rows = np.flatnonzero(unsure & (k == inside) & (n_near == m))[:, None]
+        at, scale = order[rows[:, 0], :m], np.maximum(size, error)[rows[:, 0]].max(axis=1)[:, None, None]
+        root = (_roots(covariance[rows[:, :, None], at[:, :, None], at[:, None]]) / scale).astype(np.float32)
+        drawn = root @ _normals(m)
+        drawn += (weights[rows, at][:, :, None] / scale).astype(np.float32)
+        np.abs(drawn, out=drawn)
+        best_rival = drawn[:, inside:].max(axis=1)
+        largest = np.maximum(drawn[:, :inside].max(axis=1), best_rival)
+        limit = drawn[:, :inside].min(axis=1) + rule.tolerance * largest
+        found[rows[:, 0]] = np.count_nonzero(best_rival <= limit, axis=1) / DRAWS
+    return found
+
+
+def _candidates(size: Floats, error: Floats, known: Bools, k: Ints) -> tuple[Ints, Ints]:
+    """Parts by weight (r, d), the k heaviest and their rivals first, and how many those are (r,).
+
+    A part whose reach is below that of all of the k is no rival; of many rivals, those with the longest reach are.
+    """
+    place, d = np.arange(size.shape[1]), size.shape[1]
+    rank = np.argsort(np.where(known, -size, np.inf), axis=1, kind="stable")
+    reach, least = (np.take_along_axis(size + way * error, rank, axis=1) for way in (4, -4))
+    inside = place < k[:, None]
+    lowest = np.where(inside, least, np.inf).min(axis=1, keepdims=True)
+    rival = ~inside & (place < known.sum(axis=1)[:, None]) & (reach > lowest)
+    n_rivals = rival.sum(axis=1)
+    key = np.where(inside | rival, place, 2 * d)
+    for i in np.flatnonzero(n_rivals > CANDIDATES):
+        far = np.argsort(np.where(rival[i], -reach[i], np.inf), kind="stable")
+        key[i, far] = np.where(np.arange(d) < CANDIDATES, d + np.arange(d), 3 * d)
+        key[i, inside[i]] = place[inside[i]]
+    near = np.argsort(key, axis=1, kind="stable")
+    return np.take_along_axis(rank, near, axis=1), k + np.minimum(n_rivals, CANDIDATES)
+
+
+def _roots(covariances: Floats) -> Floats:
+    """Matrices (r, m, m) whose products with their transposes are the covariances, also if those are singular."""
+    try:
+        return np.asarray(np.linalg.cholesky(covariances))
+    except np.linalg.LinAlgError:
+        return np.stack([_root(covariance) for covariance in covariances])
 
 
 def _root(covariance: Floats) -> Floats:
-    """A matrix whose product with its transpose is the covariance, also if that is singular."""
     try:
         return np.asarray(np.linalg.cholesky(covariance))
     except np.linalg.LinAlgError:

@@ -151,7 +151,8 @@ class Problem:
             return Solved(weights, np.zeros((d, d)), float(plain @ plain), known)
         bread = inverse[:d]
         covariance = bread @ meat @ bread.T
-        steady = steadiness(np.array(sums) @ bread.T, covariance) if self.design.net else 1.0
+        net = self.design.net
+        steady = float(steadiness(np.array(sums) @ bread.T, np.trace(covariance))) if net else 1.0
         if self.controls is not None:
             covariance *= UNSURE
         plain *= 1 + steady * (1 / (1 - np.minimum(room, 0.99)) - 1)
@@ -195,17 +196,20 @@ def tiny(gram: Floats) -> Floats:
     return np.diag(1e-10 * np.diag(gram))
 
 
-def steadiness(sums: Floats, covariance: Floats) -> float:
-    """Variance of a net against that of independent samples, at most 1, from the sums of its blocks.
+def steadiness(sums: Floats, variance: Floats) -> Floats:
+    """Variance of a net against that of independent samples, at most 1, from the sums (…, b, d) of its blocks.
 
-    With few parts the ratio itself is uncertain, so it is raised by its own standard error.
+    ``variance`` (…,) is that of all parts together. With few parts the ratio itself is uncertain, so it is raised
+    by its own standard error.
     """
-    freedom = (len(sums) - 1) * sums.shape[1]
-    if len(sums) < BLOCKS or not freedom:
-        return 1.0
-    between = float(np.sum((sums - sums.mean(axis=0)) ** 2)) * len(sums) / (len(sums) - 1)
+    *shape, n_blocks, d = sums.shape
+    freedom = (n_blocks - 1) * d
+    if n_blocks < BLOCKS or not freedom:
+        return np.ones(shape)
+    apart = np.square(sums - sums.mean(axis=-2, keepdims=True)).reshape(*shape, n_blocks * d)
+    between = apart.sum(axis=-1) * n_blocks / (n_blocks - 1)
     unsure = 1 + float(np.sqrt(2 / freedom))
-    return min(1.0, unsure * between / max(float(np.trace(covariance)), 1e-300))
+    return np.asarray(np.minimum(1.0, unsure * between / np.maximum(variance, 1e-300)))
 
 
 def total_of(folds: Folds) -> tuple[Floats, Floats]:

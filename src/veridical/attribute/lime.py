@@ -8,10 +8,11 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from veridical.attribute.additive import Sums, fit_beside
+from veridical.attribute.additive import Sums, fits_from
 from veridical.attribute.ask import Model
 from veridical.attribute.choose import Selector, as_package, highest_weights, lasso_path
 from veridical.attribute.evidence import TopK, no_evidence, too_few, top_probability, weigh
+from veridical.attribute.fits import of_one
 from veridical.attribute.linear import Linear, effective_size
 from veridical.attribute.neighborhood import Answers, Source, grow, private, shared, sizes
 from veridical.attribute.question import Answer, Outputs, Question, flat_fit, is_flat
@@ -123,7 +124,7 @@ class Lime:
             )  # as if so many were drawn
             near = grow(None, every, outputs, representation.names)
             return self._conclude(near, question, settled=True)
-        if self.n_samples is None and self._plain() and hasattr(representation, "weights_of"):
+        if self.n_samples is None and self.plain and hasattr(representation, "common"):
             row = cast(Shareable, representation)
             if row.efficiency(kernel) >= STEADY:
                 sums = Sums(Answers(model, row.common, seed, row))
@@ -178,18 +179,19 @@ class Lime:
         y = asked.y
         if is_flat(y[1:]):
             return flat_fit(len(near.names), float(y[1]), near.design.exact), 0.0
-        known = question.known(len(y) - 1, asked.target) if question.known and self._plain() else None
-        if known is not None:
-            full = fit_beside(near, y, known.per(asked.unit), cast(Shareable, question.representation))
+        if question.known is not None and self.plain:
+            known = question.known(len(y) - 1, asked.target, asked.unit)
+            full = fits_from(of_one(near), y[1:], known, [cast(Shareable, question.representation)])[0]
         else:
-            full = (self.surrogate if self._plain() else Linear())(near, y)
+            full = (self.surrogate if self.plain else Linear())(near, y)
         probability = top_probability(full, self.until)
-        if self._plain():
+        if self.plain:
             return full, probability
         selection = (None, None) if self.n_features is None else (self.select, self.n_features)
         return self.surrogate(near, y, *selection), probability
 
-    def _plain(self) -> bool:
+    @property
+    def plain(self) -> bool:
         """All parts are fitted by least squares."""
         return self.n_features is None and self.surrogate in (Linear(), Linear(trees=True))
 
@@ -203,9 +205,10 @@ class Lime:
             evidence = replace(evidence, verdict=verdict)
         elif not near.design.exact and size < len(near.names) + 2:
             evidence = replace(evidence, verdict=too_few(size, n_calls, self.until.probability))
-        return Answer(fit, evidence, self.until.k, n_calls, size, self._notes(fit))
+        return Answer(fit, evidence, self.until.k, n_calls, size, self.notes(fit))
 
-    def _notes(self, fit: Fit) -> tuple[str, ...]:
+    def notes(self, fit: Fit) -> tuple[str, ...]:
+        """What a reader should know of a fit by these settings."""
         notes = []
         if self.n_features is not None and not fit.path:
             notes.append(

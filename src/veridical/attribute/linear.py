@@ -69,7 +69,13 @@ class Linear:
 
 def effective_size(weights: Floats) -> float:
     """How many samples of equal weight these are worth."""
-    return float(weights.sum() ** 2 / (weights @ weights))
+    return float(effective_sizes(weights))
+
+
+def effective_sizes(weights: Floats) -> Floats:
+    """The same for each row of weights (…, n)."""
+    size: Floats = weights.sum(axis=-1) ** 2 / np.square(weights).sum(axis=-1)
+    return size
 
 
 def measured(near: Neighborhood) -> Bools:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeAlias, cast
+
+import numpy as np
 
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model
@@ -14,8 +17,9 @@ from veridical.attribute.given import answered
 from veridical.attribute.lime import Lime
 from veridical.attribute.neighborhood import Answers, shared
 from veridical.attribute.question import Question
+from veridical.attribute.rows_at_once import AtOnce
 from veridical.errors import ModelError
-from veridical.masks import child_of
+from veridical.masks import Gaussian, child_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
 
 THIN = 0.3  # below this effective share of a shared sample, an instance gets samples of its own
@@ -38,7 +42,7 @@ class Own:
 
     model: Model
     instances: Instances
-    chunks: dict[int, Floats] = field(default_factory=dict)
+    chunks: dict[int, Floats | ModelError] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def __call__(self, i: int) -> Floats:
@@ -46,8 +50,14 @@ class Own:
         with self.lock:
             if chunk not in self.chunks:
                 stop = min((chunk + 1) * CHUNK, len(self.instances))
-                self.chunks[chunk] = self.model(self.instances.inputs(chunk * CHUNK, stop), chunk * CHUNK)
-        row: Floats = self.chunks[chunk][at]
+                try:
+                    self.chunks[chunk] = self.model(self.instances.inputs(chunk * CHUNK, stop), chunk * CHUNK)
+                except ModelError as error:
+                    self.chunks[chunk] = error
+        found = self.chunks[chunk]
+        if isinstance(found, ModelError):
+            raise found
+        row: Floats = found[at]
         return row
 
     def forget(self, before: int) -> None:
@@ -66,6 +76,24 @@ class Work:
     seed: Seed
     own: Callable[[int], Floats]  # the model's answer to the instance of a number
     sums: Sums | None  # of a shared sample, where instances can share one
+
+    def at_once(self, batch: Sequence[Representation], numbers: Sequence[int]) -> dict[int, Explanation]:
+        """The explanations, by number, of those instances of a batch that can be explained together."""
+        if self.sums is None or not batch or not isinstance(self.method, Lime) or not self.method.plain:
+            return {}
+        kernel, rows, able, own = self.method.kernel_for(batch[0]), list[Shareable](), list[int](), list[Floats]()
+        for representation, number in zip(batch, numbers, strict=True) if isinstance(kernel, Gaussian) else ():
+            row = cast(Shareable, representation)
+            with suppress(ModelError):  # which is said where the instance is explained alone
+                if row.efficiency(kernel) >= THIN:
+                    own.append(self.own(number))
+                    rows.append(row)
+                    able.append(number)
+        if not able:
+            return {}
+        work = AtOnce(self.method, self.model, self.target, self.seed, self.sums)
+        found = zip(able, work(rows, np.stack(own)), strict=True)
+        return {number: why for number, why in found if why is not None}
 
     def __call__(self, representation: Representation, number: int) -> Explanation:
         """Explain from the shared sample, or from one of the instance's own if that would be too thin."""
@@ -95,11 +123,14 @@ def explain_all(
     for start in range(0, len(instances), plan.batch_size):
         stop = min(start + plan.batch_size, len(instances))
         batch = instances.batch(start, stop)
+        found = work.at_once(batch, range(start, stop))
+
+        def explained(i: int, batch: Any = batch, start: int = start, found: Any = found) -> Explanation:
+            return found.pop(i) if i in found else work(batch[i - start], i)
+
         if plan.n_jobs == 1:
-            yield from map(work, batch, range(start, stop))
+            yield from map(explained, range(start, stop))
         else:
             with ThreadPoolExecutor(None if plan.n_jobs == -1 else plan.n_jobs) as pool:
-                yield from pool.map(
-                    lambda i, batch=batch, start=start: work(batch[i - start], i), range(start, stop)
-                )
+                yield from pool.map(explained, range(start, stop))
         own.forget(stop)

@@ -67,10 +67,10 @@ class Question:
             made = answer(asked)
             if made is None:
                 return ()
-            found.append(self._explanation(method, asked, made))
+            found.append(self.explanation(method, asked, made))
         return tuple(found)
 
-    def _explanation(self, method: Any, asked: Outputs, answer: Answer) -> Explanation:
+    def explanation(self, method: Any, asked: Outputs, answer: Answer) -> Explanation:
         """The record of an answer."""
         fit, evidence, parts = answer.fit, answer.evidence, self.representation.parts
         if self.removes:
@@ -149,7 +149,12 @@ def flat_fit(d: int, value: float, exact: bool) -> Fit:
 def unit_of(y: Floats) -> float:
     """1, unless the outputs are so large or small that their squares would not be numbers."""
     largest = max(-float(y.min()), float(y.max()))
-    return 1.0 if largest == 0 or 1e-100 < largest < 1e100 else largest
+    return 1.0 if is_usual(np.float64(largest)) else largest
+
+
+def is_usual(largest: Any) -> Any:
+    """Whether outputs of this size, or of each of these sizes, have squares that are numbers."""
+    return (largest == 0) | ((largest > 1e-100) & (largest < 1e100))
 
 
 def is_flat(y: Floats) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,14 @@ from scipy.special import ndtr
 
 from veridical.errors import InputError
 from veridical.masks import Words, generator, net, normal_net, normal_quantiles
-from veridical.records import Bools, Floats, Part, Seed
+from veridical.records import Bools, Floats, Kernel, Part, Seed
 from veridical.represent.columns import CELL_BITS, CELLS, Binned, Coded, Normal, as_numbers, hot_codes
 from veridical.represent.regions import Places
 from veridical.represent.schema import Schema, never_missing
+from veridical.represent.together import Together, together
+
+if TYPE_CHECKING:
+    from veridical.represent.rows import Row
 
 Cells = npt.NDArray[np.signedinteger[Any]]  # 16 bits where that is enough
 
@@ -88,6 +92,7 @@ class Background:
         self._parts = [(c.part(c.mean),) if isinstance(c, Normal) else c.parts for c in columns]
         grouped = [_group(c) for c in columns if not isinstance(c, Normal)] if not normals else []
         self._groups, self._grouped = [g for g, _ in grouped], [rates for _, rates in grouped]
+        self._group_of = _pad(self._groups, 0).astype(np.intp)  # (d, most states)
         self._rates = np.concatenate(self._grouped) if grouped else np.empty(0)
         self._first = np.cumsum([0, *map(len, self._grouped)])[:-1]  # place of each part's first group
         self._plain = schema.plain is not None and not self.coded
@@ -159,13 +164,17 @@ class Background:
             at += len(shares)
         return X
 
-    def weights_of(self, placed: Located, i: int, shares: Floats, effects: Floats) -> tuple[Floats, Floats]:
-        """What each part of row i adds to a sum of effects, and what the part's other states give instead."""
-        groups = [group[state] for group, state in zip(self._groups, placed.states[i].tolist(), strict=True)]
-        own = effects[self._first + groups]
+    def weights_of(self, rows: Sequence[Row], effects: Floats) -> tuple[Floats, Floats]:
+        """Weights (r, d) and intercepts (r,) that a sum of effects of the indicators has at rows."""
+        shares, states = np.stack([r.shares for r in rows]), np.stack([r.placed.states[r.i] for r in rows])
+        own = effects[self._first + self._group_of[np.arange(len(self._groups)), states]]
         mean = np.add.reduceat(effects * self._rates, self._first)
         other = (mean - shares * own) / np.maximum(1 - shares, 1e-300)
-        return own - other, other
+        return own - other, other.sum(axis=1)
+
+    def together(self, rows: Sequence[Row], pieces: Sequence[Values], kernel: Kernel) -> Together:
+        """Samples, a piece after the other, as many rows see them at once."""
+        return together(self, rows, pieces, kernel)
 
     def place(self, table: Any) -> Located:
         """Where the rows of a checked table are among the cells."""

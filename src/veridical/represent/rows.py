@@ -33,6 +33,7 @@ from veridical.represent.learn import learn
 from veridical.represent.moves import step_of
 from veridical.represent.schema import Schema, as_array
 from veridical.represent.sparse import check_sparse, sparse_rows
+from veridical.represent.together import proximities, squared_distances
 
 WIDTH = Gaussian(0.75)
 RARE = 0.01  # a state of this share is too rare in a sample that is not drawn for it
@@ -178,11 +179,6 @@ class Row:
         )
         return self._thickness(kernel) * gain
 
-    def weights_of(self, constant: float, effects: Floats) -> tuple[Floats, float]:
-        """Weights and intercept that a sum of effects of the background's indicators has at this row."""
-        weights, other = self.background.weights_of(self.placed, self.i, self.shares, effects)
-        return weights, constant + float(other.sum())
-
     def _thickness(self, kernel: Kernel) -> float:
         """Effective share of samples that are drawn without regard to the row; 1 if it cannot be known."""
         if not isinstance(kernel, Gaussian):
@@ -210,8 +206,8 @@ class Row:
         drawn, is_normal = designs[int(with_instance) :], self.background.is_normal
         squares = (~is_normal).sum() - drawn @ np.where(is_normal, 0.0, 1.0)
         if self.background.normal:
-            squares += np.sum((drawn - self.placed.normal[self.i])[:, is_normal] ** 2, axis=1)
-        weights = kernel(np.sqrt(squares / drawn.shape[1]))
+            squares += squared_distances(drawn, self.placed.normal[self.i : self.i + 1], is_normal)[0]
+        weights = proximities(kernel, squares[None], is_normal)[0]
         if with_instance:
             weights = np.append(0.0, weights)
         return Sample(designs, weights, values, Design(self.shares, net=True))
