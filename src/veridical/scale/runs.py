@@ -208,18 +208,20 @@ def _again(engine: Engine, job: Job, failed: Failed) -> Done | Failed:
 
 def accounted(engine: Engine, job: Job, chunks: Iterator[Chunk]) -> Iterator[Done | Failed]:
     """What an engine makes of chunks, each of which must come back once."""
-    out: set[int] = set()
+    out: dict[int, Chunk] = {}
 
     def handed() -> Iterator[Chunk]:
         for chunk in chunks:
-            out.add(chunk.number)
+            out[chunk.number] = chunk
             yield chunk
 
     for result in engine.run(job, handed()):
         number = result.number if isinstance(result, Done) else result.chunk.number
         if number not in out:
             raise VeridicalError(f"{engine} gave chunk {number} back twice, or never had it: it loses count")
-        out.remove(number)
+        had = out.pop(number)
+        if isinstance(result, Done) and (result.start, result.stop) != (had.start, had.stop):
+            raise VeridicalError(f"{engine} gave other rows back for chunk {number}: it mixes chunks up")
         if isinstance(result, Failed) and isinstance(result.cause, VeridicalError):
             raise result.cause
         yield result
