@@ -56,8 +56,10 @@ from veridical.represent.rows import Rows
 from veridical.represent.segment import Felzenszwalb, Quickshift, Slic
 from veridical.represent.series import Bands, ChangePoints, Windows
 from veridical.represent.sounds import Slices, Stems, Tiles
+from veridical.represent.tokens import Tokens
 from veridical.represent.words import Sentences, Words
 from veridical.scale import engines
+from veridical.scale.store import Store
 from veridical.serialize import load
 from veridical.summarize.baselines import ClusterThenExplain, ExplainThenCluster, GlobalLinear, ModelTree, PickLime
 from veridical.summarize.concepts import Concepts
@@ -169,11 +171,13 @@ __all__ = [
     "Spurious",
     "Square",
     "Stems",
+    "Store",
     "Subject",
     "Superpixels",
     "SwappedParts",
     "SwappedWords",
     "Tiles",
+    "Tokens",
     "Tone",
     "TopK",
     "Tree",

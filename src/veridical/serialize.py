@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from veridical.debug.audit import Audit
 from veridical.errors import InputError, harmless, require
@@ -29,6 +29,9 @@ from veridical.packing.values import STRICT
 from veridical.pages import Page
 from veridical.records import VERSION, Explanation, Explanations, Verdict
 from veridical.summarize.records import Grouping, Membership, Pick
+
+if TYPE_CHECKING:
+    from veridical.scale.store import Store
 
 Framed: TypeAlias = Verdict | Report | Audit | Difference | Pick | Grouping | Membership
 Loaded: TypeAlias = Explanation | Explanations | Framed
@@ -107,9 +110,13 @@ def _writers(kind: type) -> Writers:
     return found | figures | ({".xml": _write_tests} if kind is Audit else {})
 
 
-def load(path: str | Path) -> Loaded:
-    """Read back what ``save`` wrote as .json or .parquet."""
+def load(path: str | Path) -> Loaded | Store:
+    """Read back what ``save`` wrote as .json or .parquet; a folder is opened as the store that it is."""
     source = Path(path)
+    if source.is_dir():
+        from veridical.scale.store import Store
+
+        return Store(source)
     read = READERS.get(source.suffix.lower())
     if read is None:
         raise InputError(f"cannot load {source.name!r}: the name must end in {', '.join(READERS)}")
@@ -285,8 +292,13 @@ def _read_parquet(stream: BinaryIO, name: str) -> Loaded:
             _check_sum(written[kind], written, name)
             return UNPACKERS[kind](_parsed(written[kind]))
         for group in range(file.num_row_groups):
-            made += explanations_of(file.read_row_group(group), pool)
+            made += explanations_of(_explained(file.read_row_group(group)), pool)
         return _record(kind, made)
+
+
+def _explained(table: Any) -> Any:
+    """A table of Arrow without rows that failed, of which only a part of a store has some."""
+    return table.filter(table.column("error").is_null()) if "error" in table.schema.names else table
 
 
 def _parquet_head(file: Any) -> dict[str, str]:

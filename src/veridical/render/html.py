@@ -26,6 +26,7 @@ from veridical.render.marks import Marks, keyed, marks_of
 from veridical.render.markup import NONE, Markup, escape, minus, tag
 from veridical.render.matrix import picked
 from veridical.render.media import PICTURE
+from veridical.render.stores import stored
 from veridical.render.style import (
     CHECK_STYLE,
     CURVE_STYLE,
@@ -48,10 +49,11 @@ from veridical.render.words import (
     sentence,
     teller,
 )
+from veridical.scale.store import Store
 from veridical.summarize.records import Grouping, Membership, Pick
 
 Shown: TypeAlias = (
-    Explanation | Explanations | Grouping | Membership | Pick | Report | Verdict | Audit | Difference
+    Explanation | Explanations | Grouping | Membership | Pick | Report | Verdict | Audit | Difference | Store
 )
 
 MOST_PARTS = 20  # drawn in one explanation
@@ -135,6 +137,7 @@ def _drawn(shown: Shown, room: Room) -> str:
         Verdict: lambda found: verdict(found, _evidence),
         Audit: lambda found: audit(found, _evidence),
         Difference: beside,
+        Store: stored,
     }
     return kinds[type(shown)](shown)
 

@@ -25,7 +25,7 @@ from veridical.packing.values import pack
 from veridical.records import VERSION
 from veridical.scale.digests import MODULUS
 from veridical.scale.heads import Head
-from veridical.scale.parts import Piece, Receipt, packed, receipt_of
+from veridical.scale.parts import Piece, Receipt, opened, packed, receipt_of
 from veridical.serialize import SCHEMA
 
 MANIFEST = "manifest.json"
@@ -42,14 +42,11 @@ class Folder:
     identity: str  # of what the store is of
     chunk_rows: int
 
-    def part(self, number: int) -> Path:
-        return self.path / f"part-{number:06d}.parquet"
-
     def put(self, piece: Piece) -> Receipt:
         """Write a part file, whole or not at all."""
         payload, receipt = packed(piece, self.identity)
         try:
-            with replacing(self.part(piece.number)) as stream:
+            with replacing(part_path(self.path, piece.number)) as stream:
                 stream.write(payload)
         except InputError:
             if self.receipt(piece.number) is None:  # else another run has finished the store, and cleaned up
@@ -58,11 +55,10 @@ class Folder:
 
     def receipt(self, number: int) -> Receipt | None:
         """Of a part that is there and whole; one of another store, or one that cannot be read, is none."""
-        parquet = require("pyarrow.parquet", extra="parquet")
         try:
-            with self.part(number).open("rb") as stream:
-                found = receipt_of(parquet.ParquetFile(stream))
-        except Exception:  # a damaged file raises anything
+            with opened(part_path(self.path, number)) as file:
+                found = receipt_of(file)
+        except (InputError, OSError):
             return None
         start = number * self.chunk_rows
         whole = found.number == number and found.start == start < found.stop <= start + self.chunk_rows
@@ -73,6 +69,11 @@ class Folder:
         numbers = sorted(int(m[1]) for p in self.path.iterdir() if (m := PART.fullmatch(p.name)))
         found = ((number, self.receipt(number)) for number in numbers)
         return {number: receipt for number, receipt in found if receipt is not None}
+
+
+def part_path(path: Path, number: int) -> Path:
+    """Where a part of a store is."""
+    return path / f"part-{number:06d}.parquet"
 
 
 def begin(path: str | Path, head: Head) -> tuple[Folder, dict[int, Receipt]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ from veridical.packing.columns import distinct
 from veridical.packing.explanations import TEXTS
 from veridical.packing.values import encode, unpack, unpack_view
 from veridical.records import Explanation, Explanations, Part, View
+from veridical.scale.store import Store
 from veridical.serialize import ROWS, columns_of, load, reading
 from veridical.summarize.table import OWN_VALUE, Batch, Source
 
@@ -23,9 +25,12 @@ VIEWS = 32  # read at once: a picture may be large
 
 
 def source_of(explanations: Any) -> Source:
-    """Explanations, any iterable of them, or the path of a file that ``save`` wrote."""
+    """Explanations, any iterable of them, a store, or the path of a store or of a file that ``save`` wrote."""
     if isinstance(explanations, (str, Path)):
-        return _from_file(Path(explanations))
+        path = Path(explanations)
+        return _from_store(Store(path)) if path.is_dir() else _from_file(path)
+    if isinstance(explanations, Store):
+        return _from_store(explanations)
     if isinstance(explanations, Explanations):
         return Held(explanations.items)
     if isinstance(explanations, Explanation) or not hasattr(explanations, "__iter__"):
@@ -44,11 +49,21 @@ def _from_file(path: Path) -> Source:
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}")
     if path.suffix.lower() == ".parquet":
-        return Stored(path)
+        return Stored(path.name, partial(columns_of, path))
     found = load(path)
     if not isinstance(found, Explanations):
         raise InputError(f"{path.name!r} holds one {type(found).__name__}, and many explanations were wanted")
     return Held(found.items)
+
+
+def _from_store(store: Store) -> Source:
+    """The rows of a store that have an explanation."""
+
+    def tables(names: Sequence[str], n_rows: int) -> Iterator[Any]:
+        for table in store.batches([*names, "row", "error"], n_rows):
+            yield table.filter(table.column("error").is_null())
+
+    return Stored(store.path.name, tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +94,20 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """Explanations in a Parquet file, of which only the columns that are needed are read."""
+    """Explanations in Parquet files, of which only the columns that are needed are read."""
 
-    path: Path
+    name: str
+    tables: Callable[[Sequence[str], int], Iterator[Any]]  # of some columns, at most so many rows at a time
 
     def batches(self) -> Iterator[Batch]:
-        columns = (*TEXTS, "values", "weights", "target", "target_is_index")
-        with reading(self.path.name):
-            for table in columns_of(self.path, columns, ROWS):
+        with reading(self.name):
+            for table in self.tables((*TEXTS, "values", "weights", "target", "target_is_index"), ROWS):
                 yield self._batch(table)
 
     def views(self) -> Iterator[tuple[int, View | None]]:
         """The number of parts of each explanation, and its view."""
-        with reading(self.path.name):
-            for table in columns_of(self.path, ("weights", "view"), VIEWS):
+        with reading(self.name):
+            for table in self.tables(("weights", "view"), VIEWS):
                 counts = np.diff(table.column("weights").offsets.to_numpy()).tolist()
                 known = "view" in table.schema.names
                 packed = table.column("view").to_pylist() if known else [None] * len(counts)
@@ -118,6 +133,7 @@ class Stored:
             tuple(_key(*texts) for texts in found),
             codes,
             lists["weights"].flatten().to_numpy(),
+            table.column("row").to_numpy() if "row" in table.schema.names else None,
         )
 
 

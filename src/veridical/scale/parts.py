@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -117,6 +119,27 @@ def _leaves(schema: Any, pa: Any) -> list[str]:
         return f".list.element{below(kind.value_type)}" if pa.types.is_list(kind) else ""
 
     return [f"{field.name}{below(field.type)}" for field in schema]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A part file, as a ParquetFile; whatever it makes a decoder raise, the user hears what to do."""
+    parquet = require("pyarrow.parquet", extra="parquet")
+    try:
+        with path.open("rb") as stream:
+            yield parquet.ParquetFile(stream, page_checksum_verification=True)
+    except InputError:
+        raise
+    except Exception as cause:
+        raise damaged(path, f"{cause!r:.300}") from cause
+
+
+def damaged(path: Path, why: str) -> InputError:
+    """What to do about a part file that is not what was written."""
+    return InputError(
+        f"{path.name!r} of the store {str(path.parent)!r} is missing or damaged ({why}): delete it if it is "
+        "there, and call explain_many again to write it anew"
+    )
 
 
 def receipt_of(file: Any) -> Receipt:

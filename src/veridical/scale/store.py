@@ -14,12 +14,12 @@ import pandas as pd
 from veridical.errors import InputError, ModelError, require
 from veridical.frames import answers
 from veridical.packing.explanations import Pool
-from veridical.records import Explanation, Explanations, Seen
+from veridical.records import Explanation, Explanations, Record
 from veridical.scale.beside import KEPT
 from veridical.scale.digests import digest_of
-from veridical.scale.folder import Folder, fingerprint, known_receipts, read_manifest
-from veridical.scale.parts import Receipt, found_in
-from veridical.serialize import ROWS, reading
+from veridical.scale.folder import fingerprint, known_receipts, part_path, read_manifest
+from veridical.scale.parts import Receipt, damaged, found_in, opened
+from veridical.serialize import ROWS, columns_of
 
 TEXTS = {"part": "names", "column": "columns", "relation": "relations"}  # of a frame, and of a part file
 NUMBERS = {"weight": "weights", "low": "low", "high": "high"}
@@ -27,7 +27,7 @@ REPEATED = ("prediction", "local_prediction", "fidelity", "n_calls")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Store(Seen):
+class Store(Record):
     """Explanations in a folder, as ``explain_many(..., store=folder)`` leaves them: read a little at a time.
 
     Rows have the numbers that they have in X: ``store[7]`` is the explanation of row 7, and a slice gives
@@ -67,10 +67,10 @@ class Store(Seen):
     def __getitem__(self, index: slice) -> Explanations: ...
     def __getitem__(self, index: int | slice) -> Explanation | Explanations:
         if isinstance(index, slice):
-            return self._some(range(*index.indices(self._end)))
-        number = int(index) + (self._end if index < 0 else 0)
-        if not 0 <= number < self._end:
-            raise IndexError(f"row {index} of {self._end}")
+            return self._some(range(*index.indices(self.n_rows)))
+        number = int(index) + (self.n_rows if index < 0 else 0)
+        if not 0 <= number < self.n_rows:
+            raise IndexError(f"row {index} of {self.n_rows}")
         for found in self._found([number]):
             if isinstance(found, Explanation):
                 return found
@@ -78,13 +78,30 @@ class Store(Seen):
         raise InputError(f"row {number} is not done yet: call explain_many again to go on with the store")
 
     def __iter__(self) -> Iterator[Explanation]:
+        return (found for _, found in self.numbered())
+
+    def numbered(self) -> Iterator[tuple[int, Explanation]]:
+        """Every row that has an explanation, by its number, in order."""
         pool = Pool()
-        for table in self.tables():
-            yield from (found for found in found_in(table, pool) if isinstance(found, Explanation))
+        for receipt in self.receipts:
+            for group, table in enumerate(self._groups(receipt)):
+                for i, found in enumerate(found_in(table, pool), receipt.start + group * ROWS):
+                    if isinstance(found, Explanation):
+                        yield i, found
+
+    def __repr__(self) -> str:
+        from veridical.render.stores import store_picture
+
+        return store_picture(self)
+
+    def _repr_html_(self) -> str:
+        from veridical.render.html import fragment
+
+        return fragment(self)
 
     @property
-    def _end(self) -> int:
-        """One more than the largest number of a row, if that is known."""
+    def n_rows(self) -> int:
+        """Rows that there are in all; those that are done, until it is known."""
         known = self.manifest["n_rows"]
         return int(known) if known is not None else max((r.stop for r in self.receipts), default=0)
 
@@ -97,23 +114,24 @@ class Store(Seen):
     def failures(self) -> pd.DataFrame:
         """The rows that have no explanation: ``row``, ``error``, and the columns that were kept."""
         pa, names = require("pyarrow", extra="parquet"), ["row", "error", *self._kept]
-        failing = (table for r in self.receipts if r.n_failed for table in self._groups(r, names))
-        found = [table.filter(table.column("error").is_valid()) for table in failing]
+        failing = (b for r in self.receipts if r.n_failed for b in columns_of(self._part(r), names, ROWS))
+        found = [batch.filter(batch.column("error").is_valid()) for batch in failing]
         if not found:
             return pd.DataFrame({"row": np.empty(0, np.int64), "error": pd.Series([], dtype=str)})
-        return _plain(pa.concat_tables(found, promote_options="permissive").to_pandas())
+        made: pd.DataFrame = pa.concat_tables(map(_table, found), promote_options="permissive").to_pandas()
+        return made.rename(columns={name: name.removeprefix(KEPT) for name in made.columns})
 
-    def tables(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Tables of Arrow of some thousand rows each, in order; of some columns, or all."""
+    def batches(self, columns: Sequence[str], n_rows: int = ROWS) -> Iterator[Any]:
+        """Some columns of the part files, in batches of Arrow with at most so many rows, in order."""
         for receipt in self.receipts:
-            yield from self._groups(receipt, columns)
+            yield from columns_of(self._part(receipt), columns, n_rows)
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """``to_frame`` of some thousand rows at a time."""
         kept = self._kept
         names = ["row", "error", "target", "target_is_index", *TEXTS.values(), *NUMBERS.values(), *REPEATED, *kept]
-        for table in self.tables(names):
-            yield _frame(table.filter(table.column("error").is_null()), kept)
+        for batch in self.batches(names):
+            yield _frame(_table(batch.filter(batch.column("error").is_null())), kept)
 
     def to_frame(self) -> pd.DataFrame:
         """One line a part, as that of ``Explanations``, and the columns that were kept."""
@@ -126,50 +144,45 @@ class Store(Seen):
         """Read everything, and raise if a part is not what was written."""
         pa = require("pyarrow", extra="parquet")
         for receipt in self.receipts:
-            content = digest_of(pa.concat_tables(self._groups(receipt, None)))
+            content = digest_of(pa.concat_tables(self._groups(receipt)))
             if f"{content:064x}" != receipt.digest:
-                name = self._folder.part(receipt.number).name
-                raise InputError(
-                    f"{name!r} is damaged, or was changed after it was written: delete it, and call explain_many "
-                    "again to write it anew"
-                )
-
-    @property
-    def _folder(self) -> Folder:
-        return Folder(self.path, str(self.manifest["identity"]), int(self.manifest["chunk_rows"]))
+                raise damaged(self._part(receipt), "its content is not what was written")
 
     @property
     def _kept(self) -> list[str]:
         return [f"{KEPT}{name}" for name in self.manifest["keep"]]
 
-    def _groups(self, receipt: Receipt, columns: Sequence[str] | None) -> Iterator[Any]:
-        """The row groups of a part."""
-        parquet, path = require("pyarrow.parquet", extra="parquet"), self._folder.part(receipt.number)
-        with reading(path.name), path.open("rb") as stream:
-            file = parquet.ParquetFile(stream, page_checksum_verification=True)
+    def _part(self, receipt: Receipt) -> Path:
+        return part_path(self.path, receipt.number)
+
+    def _groups(self, receipt: Receipt) -> Iterator[Any]:
+        """The row groups of a part, each a whole table."""
+        path = self._part(receipt)
+        with opened(path) as file:
             for group in range(file.num_row_groups):
-                yield file.read_row_group(group, columns=columns)
+                yield file.read_row_group(group)
 
     def _found(self, numbers: Sequence[int]) -> Iterator[Explanation | str]:
         """What is known of those of these rows that are done; each row group is read once if the numbers rise."""
-        parquet, pool, last, table = require("pyarrow.parquet", extra="parquet"), Pool(), (-1, -1), None
-        size, there = int(self.manifest["chunk_rows"]), {r.number for r in self.receipts}
+        pool, size, there = Pool(), int(self.manifest["chunk_rows"]), {r.number: r for r in self.receipts}
+        last, table = (-1, -1), None
         for number in numbers:
             part, at = divmod(number, size)
             if part not in there:
                 continue
             if (part, at // ROWS) != last:
-                last, path = (part, at // ROWS), self._folder.part(part)
-                with reading(path.name), path.open("rb") as stream:
-                    table = parquet.ParquetFile(stream, page_checksum_verification=True).read_row_group(last[1])
-            yield from found_in(table.take([at % ROWS]), pool)  # type: ignore[union-attr]
+                last = (part, at // ROWS)
+                with opened(self._part(there[part])) as file:
+                    table = file.read_row_group(last[1])
+            assert table is not None
+            yield from found_in(table.take([at % ROWS]), pool)
 
     def _some(self, numbers: Sequence[int]) -> Explanations:
         return Explanations(tuple(e for e in self._found(numbers) if isinstance(e, Explanation)))
 
 
-def _plain(made: pd.DataFrame) -> pd.DataFrame:
-    return made.rename(columns={name: name.removeprefix(KEPT) for name in made.columns})
+def _table(batch: Any) -> Any:
+    return require("pyarrow", extra="parquet").Table.from_batches([batch])
 
 
 def _frame(table: Any, kept: Sequence[str]) -> pd.DataFrame:

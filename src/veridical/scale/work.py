@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import pandas as pd
 from threadpoolctl import threadpool_limits
@@ -28,6 +28,10 @@ from veridical.records import (
     Representer,
     Seed,
 )
+from veridical.represent.fields import Fields
+from veridical.represent.rows import Rows
+from veridical.scale.folder import Folder
+from veridical.scale.parts import Piece, Receipt
 
 T = TypeVar("T")
 Pieces: TypeAlias = Mapping[tuple[int, int], tuple[Any, Floats]]  # of a shared sample, with the model's answers
@@ -44,28 +48,6 @@ class Chunk:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """What the instances of a chunk came to."""
-
-    number: int  # of the chunk
-    start: int
-    stop: int
-    explanations: Sequence[Explanation | None]  # one an instance; None where it failed
-    errors: Mapping[int, str]  # why, by number of the instance
-    instances: Any  # as the representer takes them
-    kept: pd.DataFrame | None  # columns that are not the model's
-    n_calls: int  # inputs that the model was asked about
-
-
-class Shelf(Protocol):
-    """Where a worker puts what a chunk came to; it travels with the job."""
-
-    def put(self, piece: Piece) -> Any:
-        """Write a piece, whole or not at all, and give its receipt."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
 class Done:
     """The receipt of a chunk."""
 
@@ -74,8 +56,8 @@ class Done:
     stop: int
     n_failed: int
     n_calls: int  # inputs that the model was asked about for it
-    piece: Piece | None = None  # None where it is on the shelf
-    receipt: Any = None  # the shelf's own
+    piece: Piece | None = None  # None where it is written
+    receipt: Receipt | None = None  # of the part file
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +89,13 @@ class Job:
     sample: Pieces | None = None  # where instances share one
     common: Any = None  # what drew it
     keep: tuple[str, ...] = ()
-    shelf: Shelf | None = None
+    folder: Folder | None = None  # where what comes out is written
     memory: list[Open] = field(default_factory=list)  # of this process
     lock: Any = field(default_factory=Lock)
 
     def __reduce__(self) -> tuple[Any, ...]:
         travels = (self.predict, self.represent, self.method, self.target, self.seed, self.classes)
-        return Job, (*travels, self.sample, self.common, self.keep, self.shelf)
+        return Job, (*travels, self.sample, self.common, self.keep, self.folder)
 
     def open(self) -> Open:
         """The model and what is shared, made once a process."""
@@ -126,16 +108,21 @@ class Job:
         return self.memory[0]
 
 
-def packed(job: Job) -> bytes:
-    """A job as it travels to other processes; functions of a script or notebook travel, too."""
+def pickled(what: Any) -> bytes:
+    """Anything as it travels to other processes; functions of a script or notebook travel, too."""
     from joblib.externals.loky.cloudpickle_wrapper import dumps
 
+    return bytes(dumps(what))
+
+
+def packed(job: Job) -> bytes:
+    """A job as it travels to other processes."""
     try:
-        return bytes(dumps(job))
+        return pickled(job)
     except Exception as cause:
-        for name in ("predict", "represent", "method", "target", "shelf"):
+        for name in ("predict", "represent", "method", "target", "folder"):
             try:
-                dumps(getattr(job, name))
+                pickled(getattr(job, name))
             except Exception as reason:
                 raise InputError(_no_travel(name, reason)) from reason
         raise InputError(f"the work cannot be sent to other processes: {cause}") from cause
@@ -171,17 +158,17 @@ def explained(job: Job, chunk: Chunk) -> Done:
     calls: list[int] = []
     found: list[Explanation | VeridicalError] = []
     with threadpool_limits(1, "blas"):
-        X, kept = apart(chunk.load(), job.keep)
+        X, kept = apart(chunk.load(), job)
         for start in range(0, chunk.stop - chunk.start, CHUNK):
             found += _block(job, taken(X, slice(start, start + CHUNK)), chunk.start + start, calls.append)
     errors = {chunk.start + i: e for i, e in enumerate(found) if isinstance(e, VeridicalError)}
-    if errors and (job.shelf is None or (chunk.start == 0 and _all_failed(found[:CHUNK]))):
+    if errors and (job.folder is None or (chunk.start == 0 and _all_failed(found[:CHUNK]))):
         raise numbered(*next(iter(errors.items())))
     whys = tuple(e if isinstance(e, Explanation) else None for e in found)
     told = {number: str(error) for number, error in errors.items()}
     piece = Piece(chunk.number, chunk.start, chunk.stop, whys, told, X, kept, sum(calls))
     done = Done(chunk.number, chunk.start, chunk.stop, len(errors), piece.n_calls)
-    return replace(done, piece=piece) if job.shelf is None else replace(done, receipt=job.shelf.put(piece))
+    return replace(done, piece=piece) if job.folder is None else replace(done, receipt=job.folder.put(piece))
 
 
 def _all_failed(found: Sequence[Explanation | VeridicalError]) -> bool:
@@ -294,16 +281,21 @@ def numbered(number: int, error: VeridicalError) -> VeridicalError:
     return type(error)(f"row {number}: {error}")
 
 
-def apart(X: Any, keep: Sequence[str]) -> tuple[Any, pd.DataFrame | None]:
-    """The model's columns, and those that are kept beside."""
-    if not keep:
-        return X, None
-    if not isinstance(X, pd.DataFrame):
-        raise InputError(f"keep names columns of a table, but X is {type(X).__name__}: leave keep out")
-    missing = [name for name in keep if name not in X.columns]
-    if missing:
-        raise InputError(f"keep names {missing[0]!r}, which is no column of X")
-    return X.drop(columns=list(keep)), X[list(keep)]
+def apart(X: Any, job: Job) -> tuple[Any, pd.DataFrame | None]:
+    """The instances, and the columns that are kept beside them.
+
+    Where instances are no table rows, the one column that is left holds them.
+    """
+    kept = None
+    if job.keep:
+        if not isinstance(X, pd.DataFrame):
+            raise InputError(f"keep names columns of a table, but X is {type(X).__name__}: leave keep out")
+        missing = [name for name in job.keep if name not in X.columns]
+        if missing:
+            raise InputError(f"keep names {missing[0]!r}, which is no column of X")
+        X, kept = X.drop(columns=list(job.keep)), X[list(job.keep)]
+    alone = isinstance(X, pd.DataFrame) and X.shape[1] == 1 and not isinstance(job.represent, (Rows, Fields))
+    return X.iloc[:, 0].to_list() if alone else X, kept
 
 
 def taken(X: Any, which: slice | list[int]) -> Any:

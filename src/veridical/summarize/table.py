@@ -34,6 +34,7 @@ class Batch(Record):
     keys: tuple[Hashable, ...]  # of these, equal where they are the same thing
     codes: Ints  # (m,) which of them each part is, explanation after explanation
     weights: Floats  # (m,)
+    rows: Ints | None = None  # (n,) numbers of the explanations; None where they are counted
 
 
 class Source(Protocol):
@@ -109,13 +110,14 @@ class _Builder:
         number = {label: i for i, label in enumerate(labels)}
         of_row = np.fromiter((number[_typed(t)] for t in batch.targets), np.int64, n)
         wanted = np.ones(n, bool) if self.target is None else of_row == number.get(_typed(self.target), -1)
+        numbers = self.seen + np.arange(n) if batch.rows is None else batch.rows
         row, own = np.repeat(np.arange(n), batch.counts), np.repeat(wanted, batch.counts)
         row, codes, weights = row[own], batch.codes[own], batch.weights[own]
         bad = ~np.isfinite(weights)
         if bad.any():
             at = int(np.flatnonzero(bad)[0])
             raise InputError(
-                f"explanation {self.seen + row[at]} gives the part {batch.parts[codes[at]].name!r} the weight "
+                f"explanation {numbers[row[at]]} gives the part {batch.parts[codes[at]].name!r} the weight "
                 f"{weights[at]}: explain it again, or leave it out"
             )
         column = self._columns(of_row[row], codes, batch, labels)
@@ -123,7 +125,7 @@ class _Builder:
         self.indices.append(column[kept].astype(np.int32))
         self.data.append(weights[kept])
         self.counts.append(np.bincount(row[kept], minlength=n)[wanted])
-        self.rows.append(self.seen + np.flatnonzero(wanted))
+        self.rows.append(numbers[wanted])
         self.row_targets += [t for t, w in zip(batch.targets, wanted, strict=True) if w]
         self.seen += n
 
