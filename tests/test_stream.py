@@ -146,7 +146,7 @@ def test_texts() -> None:
 
 
 def test_small_pictures_are_asked_about_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.attribute.network.AT_ONCE", 2**24)
+    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
     net = network()
     flow(task(net), vd.Grid(4, 4), PICTURES)
     assert net.module.seen == [5 * 129]
@@ -157,7 +157,7 @@ def test_small_pictures_are_asked_about_together(monkeypatch: pytest.MonkeyPatch
 
 
 def test_those_that_are_not_settled_go_on_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.attribute.network.AT_ONCE", 2**24)
+    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
     net = network()
     found = flow(task(net, METHODS["adaptive"]), vd.Grid(4, 4), PICTURES)
     calls = np.array([why.n_calls for why in found])
@@ -214,7 +214,7 @@ def test_explain_many_streams_where_a_device_can(monkeypatch: pytest.MonkeyPatch
             calls.append(total)
             yield why
 
-    monkeypatch.setattr("veridical.attribute.network.AT_ONCE", 2**24)
+    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
     for settings in ({}, {"batch_size": 2}, {"n_jobs": 2}):
         net.module.seen.clear()
         check_same(
