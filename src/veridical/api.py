@@ -10,16 +10,17 @@ import numpy as np
 
 from veridical.attribute import METHODS, SETTINGS
 from veridical.attribute.ask import heard
-from veridical.attribute.given import answered, checked_model, checked_representer, seed_of
+from veridical.attribute.given import answered, checked_model, checked_representer, listed, seed_of
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
 from veridical.debug.chosen import method_asked, most_calls, settings_of
 from veridical.errors import InputError, check_whole
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
 from veridical.render.progress import Progress, beating, counting
-from veridical.scale.engines import Engine, Threads, check_jobs
-from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of, with_sample
+from veridical.scale.engines import Engine, engine_asked
+from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of
 from veridical.scale.store import Store
+from veridical.scale.tables import paths_of
 from veridical.scale.work import Job
 from veridical.summarize.group import Wanted, group_all
 from veridical.summarize.mixture import Mixture
@@ -157,29 +158,43 @@ def explain_many(
     pay where ``predict`` is slow and lets others run meanwhile. ``track`` wraps the iteration, as ``tqdm.tqdm``
     does, and ``lambda work, total: work`` is silent; by default work of more than a second shows in a terminal or
     notebook how far it is. The rest is as for ``explain``.
+
+    Rows that are more than memory holds come from files and go into a folder. X is the path, folder, pattern or
+    list of paths of .parquet, .csv or .tsv files, or a table of the engine's own. ``store`` is the folder: rows
+    are explained and written a chunk at a time, a run that was stopped goes on where it was, and rows that cannot be
+    explained are written down with their error (``vd.Store``). ``keep`` names columns that are not the model's,
+    such as ids, and are stored beside the explanations. ``engine`` says who does the work: ``vd.engines.Local(2)``
+    is two processes, each of which gets the model once; a model that cannot be sent to one is given as
+    ``vd.Factory(load_model)``. The rows' numbers and the seed fix every bit, on any engine, in chunks of any size.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> def predict(X):
+    ...     return X[:, 0] - X[:, 1]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = vd.explain_many(predict, vd.Rows(X), X, store=f"{folder}/why", method=vd.Lime(n_samples=64))
+    ...     len(store), store.manifest["n_calls"]
+    (2000, 2080)
     """
+    model, represent = checked_model(predict, classes), checked_representer(represent)
+    method, seed = method_asked(method, purpose), seed_of(rng)
     if batch_size is not None:
         check_whole("batch_size", batch_size)
-    check_jobs(n_jobs)
     if isinstance(target, (list, tuple)):
         raise InputError("explain_many explains one target a row; call it once a target")
-    model, represent, method = (
-        checked_model(predict, classes),
-        checked_representer(represent),
-        method_asked(method, purpose),
-    )
-    track, seed = track or Progress(), seed_of(rng)
-    if engine is None and store is None:
-        told, instances = heard(model, beating(track)), represent.each(X)
+    doing, track = engine_asked(engine, n_jobs), track or Progress()
+    told = heard(model, beating(track))
+    if engine is None and store is None and not keep and paths_of(X) is None:
+        instances = represent.each(X)
         plan = Plan(1000 if batch_size is None else int(batch_size), int(n_jobs))
         work = explain_all(method, told, instances, target, seed, plan)
         return Explanations(tuple(track(work, total=len(instances))))
-    job = Job(
-        predict, represent, method, target, seed, None if classes is None else tuple(classes), keep=tuple(keep)
-    )
-    engine = Threads(n_jobs) if engine is None else engine
-    run = Run(engine, job, source_of(engine, X), track, chunk_size(batch_size))
-    return explain_here(with_sample(run, model)) if store is None else explain_into(store, run, model)
+    names = None if classes is None else tuple(classes)
+    job = Job(predict, represent, method, target, seed, names, keep=listed("keep", keep))
+    run = Run(doing, job, source_of(doing, X, job), track, chunk_size(batch_size))
+    return explain_here(run, told) if store is None else explain_into(store, run, told)
 
 
 def group(

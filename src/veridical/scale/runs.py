@@ -11,7 +11,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from veridical.attribute.ask import Model, heard
+from veridical.attribute.additive import Sums
+from veridical.attribute.ask import Model
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import CHUNK, Track
 from veridical.attribute.neighborhood import Answers
@@ -22,7 +23,8 @@ from veridical.scale.folder import begin, finish, read_manifest
 from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of
 from veridical.scale.sources import InMemory, Source
 from veridical.scale.store import Store
-from veridical.scale.work import Chunk, Done, Failed, Job, apart, bare, numbered, representable, taken
+from veridical.scale.tables import paths_of, source_of_files
+from veridical.scale.work import Chunk, Done, Failed, Job, Open, apart, bare, numbered, representable, taken
 
 TRIES = 3  # of a chunk, before the run goes on without it
 SUSPECTS = 8  # failed chunks that are kept before they are tried again
@@ -40,8 +42,11 @@ class Run:
     size: int  # instances a chunk
 
 
-def source_of(engine: Engine, X: Any) -> Source:
-    """Where the instances come from."""
+def source_of(engine: Engine, X: Any, job: Job) -> Source:
+    """Where the instances come from: files, a table of the engine's own, or memory."""
+    paths = paths_of(X)
+    if paths is not None:
+        return source_of_files(paths, job.represent, job.keep)
     return engine.source(X) or InMemory.of(X)
 
 
@@ -50,8 +55,9 @@ def chunk_size(batch_size: int | None) -> int:
     return -(-(8 * CHUNK if batch_size is None else batch_size) // CHUNK) * CHUNK
 
 
-def explain_here(run: Run) -> Explanations:
+def explain_here(run: Run, model: Model) -> Explanations:
     """Explain all instances, and hold what comes out in memory."""
+    run, _ = with_sample(run, model)
     parts: dict[int, Sequence[Explanation | None]] = {}
 
     def hold(done: Done) -> None:
@@ -64,12 +70,12 @@ def explain_here(run: Run) -> Explanations:
 
 def explain_into(path: str | Path, run: Run, model: Model) -> Store:
     """Explain the instances that a store does not have yet."""
-    calls: list[int] = []
-    told = heard(model, calls.append)
-    folder, there = begin(path, _head(run, told))
+    head = _head(run, model)
+    folder, there = begin(path, head)
     if read_manifest(folder.path)["complete"] and run.source.n_rows is not None:
         return Store(folder.path)
-    whole = with_sample(replace(run, job=replace(run.job, folder=folder), size=folder.chunk_rows), told)
+    stored = replace(run, job=replace(run.job, folder=folder), size=folder.chunk_rows)
+    whole, n_calls = with_sample(stored, model)
     n_rows, left = 0, run.source.n_rows
     if left is not None:
         left -= sum(receipt.stop - receipt.start for receipt in there.values())
@@ -82,14 +88,14 @@ def explain_into(path: str | Path, run: Run, model: Model) -> Store:
                 yield chunk
 
     _follow(whole, missing(), lambda done: None, left)
-    finish(folder, n_rows, sum(calls))
+    finish(folder, n_rows, n_calls + (0 if head.answers is None else len(head.answers)))
     return Store(folder.path)
 
 
 def _head(run: Run, model: Model) -> Head:
     """What a store is of."""
     job = run.job
-    first, _ = apart(run.source.head(FIRST), job.keep)
+    first, _ = apart(run.source.head(FIRST), job)
     _, errors = representable(job.represent, first)
     good = taken(first, [i for i, error in enumerate(errors) if error is None])
     return Head(
@@ -114,24 +120,27 @@ def _follow(run: Run, chunks: Iterator[Chunk], note: Callable[[Done], None], n_r
     deque(run.track(rows(), total=n_rows), maxlen=0)
 
 
-def with_sample(run: Run, model: Model) -> Run:
-    """A run with the sample that all instances share, where they can.
+def with_sample(run: Run, model: Model) -> tuple[Run, int]:
+    """A run with the sample that all instances share, where they can, and how often the model was asked for it.
 
-    The whole ladder of samples is asked about here, so that no worker ever asks again.
+    The whole ladder of samples is asked about here, so that no worker ever asks again. What this process knows
+    now, it need not make again to do some of the work.
     """
-    first = first_of(run.job, run.source)
-    if not isinstance(run.job.method, Lime) or not isinstance(first, Shareable):
-        return run
-    answers = Answers(model, first.common, run.job.seed)
+    first, job = first_of(run.job, run.source), run.job
+    if not isinstance(job.method, Lime) or not isinstance(first, Shareable):
+        return replace(run, job=replace(job, memory=[Open(model, None)])), 0
+    answers = Answers(model, first.common, job.seed)
+    pieces = job.method.ladder(first)
     with threadpool_limits(1, "blas"):
-        for piece in run.job.method.ladder(first):
+        for piece in pieces:
             answers(*piece)
-    return replace(run, job=replace(run.job, common=first.common, sample=answers.pieces))
+    known = [Open(model, Sums(answers))]
+    return replace(run, job=replace(job, common=first.common, sample=answers.pieces, memory=known)), pieces[-1][1]
 
 
 def first_of(job: Job, source: Source) -> Representation:
     """The first instance that can be represented, among those of the first block."""
-    instances, errors = representable(job.represent, apart(source.head(CHUNK), job.keep)[0])
+    instances, errors = representable(job.represent, apart(source.head(CHUNK), job)[0])
     batch, why = instances.batch(0, len(instances)), next(filter(None, errors), None)
     for i in range(len(instances)):
         try:
