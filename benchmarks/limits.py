@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import gammaln
 from scipy.stats import qmc
 
 from laws import Floats, columns_of, every_mask, masks, probabilities
@@ -124,3 +125,14 @@ def least_squares(designs: Floats, outputs: Floats, proximity: Floats) -> Floats
     gram[np.diag_indices(len(gram))] += 1e-9 * proximity.sum()
     solved: Floats = np.linalg.solve(gram, A.T @ ((outputs - share @ outputs) * root[:, 0]))
     return solved
+
+
+def shapley_values(d: int, outputs: Floats) -> Floats:
+    """Shapley values by their definition: each of all masks that has a part, against each that has not."""
+    designs = every_mask(d)
+    s = designs.sum(axis=1)
+    choose = np.exp(gammaln(d + 1) - gammaln(s + 1) - gammaln(d - s + 1))
+    inside = np.where(s > 0, 1 / (np.maximum(s, 1) * choose), 0.0)
+    outside = np.where(s < d, 1 / (np.maximum(d - s, 1) * choose), 0.0)
+    values: Floats = designs.T @ (inside * outputs) - (1 - designs).T @ (outside * outputs)
+    return values

@@ -8,7 +8,7 @@ within a repetition. ``least`` is how many passes the method's definition takes.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from time import perf_counter
@@ -22,6 +22,7 @@ from captum.attr._utils.lrp_rules import EpsilonRule
 from torch import nn
 
 import veridical as vd
+from laws import WIDTH, Floats
 from tables import Target, arguments, at_most, finish
 
 Maker = Callable[["Case"], Callable[[], Any]]  # what a repetition calls
@@ -107,6 +108,11 @@ def their_parts(build: Callable[[Any], Any]) -> Maker:
         return explain
 
     return make
+
+
+def proximity(original: Any, perturbed: Any, kept: Any, **unused: Any) -> Any:
+    """lime's kernel of the cosine distance to the full mask."""
+    return torch.exp(-((1 - kept.double().mean().sqrt()) ** 2) / (2 * WIDTH**2))
 
 
 def their_relevance(module: Any) -> Any:
@@ -218,20 +224,26 @@ def timed(run: Callable[[], Any], device: str) -> float:
     return perf_counter() - start
 
 
-def measure(case: Case, name: str, repetitions: int) -> dict[str, Any]:
-    """One line: all calls once to warm up, then in turn."""
-    method, rng, n = METHODS[name], np.random.default_rng(0), len(case.pictures)
-    calls = {"pass": one_pass(case), "ours": method.ours(case)}
-    if method.theirs is not None and (case.plain or name != "LrpEpsilon"):
-        calls["captum"] = method.theirs(case)
+def in_turn(calls: Mapping[str, Callable[[], Any]], repetitions: int, device: str) -> dict[str, Floats]:
+    """Seconds of each repetition of each call: all once to warm up, then in a new order each time."""
+    rng = np.random.default_rng(0)
     for run in calls.values():
-        run()
+        timed(run, device)
     times: dict[str, list[float]] = {each: [] for each in calls}
     for _ in range(repetitions):
         for each in rng.permutation(list(calls)):
-            times[each].append(timed(calls[each], case.device))
-    unit = np.array(times["pass"])
-    passes = {each: float(np.median(np.array(found) / unit)) for each, found in times.items()}
+            times[each].append(timed(calls[each], device))
+    return {each: np.array(found) for each, found in times.items()}
+
+
+def measure(case: Case, name: str, repetitions: int) -> dict[str, Any]:
+    """One line of the table."""
+    method, n = METHODS[name], len(case.pictures)
+    calls = {"pass": one_pass(case), "ours": method.ours(case)}
+    if method.theirs is not None and (case.plain or name != "LrpEpsilon"):
+        calls["captum"] = method.theirs(case)
+    times = in_turn(calls, repetitions, case.device)
+    passes = {each: float(np.median(found / times["pass"])) for each, found in times.items()}
     return {
         "network": case.name,
         "method": name,

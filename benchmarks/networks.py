@@ -19,7 +19,8 @@ from captum.attr import Lime
 from torch import nn
 
 from images import GRIDS, N_ROWS, PHOTO, ImageProblem, digits, enlarged, network, photograph, recorded
-from laws import WIDTH, Floats
+from laws import Floats
+from maps import proximity
 from problems import Predict
 
 torch.set_num_threads(1)
@@ -75,11 +76,6 @@ class CaptumPackage:
             perturbations_per_eval=64, return_input_shape=False,
         )  # fmt: skip
         return np.asarray(found, float)[0]
-
-
-def proximity(original: Any, perturbed: Any, kept: Any, **unused: Any) -> Any:
-    """lime's kernel of the cosine distance to the full mask."""
-    return torch.exp(-((1 - kept.double().mean().sqrt()) ** 2) / (2 * WIDTH**2))
 
 
 def names(data: Path | None, quick: bool = False) -> list[str]:

@@ -20,6 +20,7 @@ ORDER = (
     "compositing",
     "batch",
     "pick",
+    "sketch",
     "memory",
     "imports",
     "pages",
@@ -27,6 +28,7 @@ ORDER = (
     "shapley",
     "audit",
     "maps",
+    "gpu",
     "tiles",
 )
 FAMILIES = ("", "-text", "-images", "-networks", "-cuda")
@@ -36,9 +38,9 @@ def section(record: Mapping[str, Any]) -> str:
     """One benchmark: how it was run, its targets, its table."""
     made = record["environment"]
     name = record["benchmark"]
-    torch = dict.fromkeys(("audit", "tiles", "maps", "maps-cuda"), "torch")
-    peer = {"shapley": "shap", "commands": "typer", **torch}.get(name, "lime")
-    others = {"networks": ("captum", "torch"), "maps": ("captum",)}
+    torch = dict.fromkeys(("audit", "tiles", "maps", "maps-cuda", "gpu"), "torch")
+    peer = {"shapley": "shap", "commands": "typer", "sketch": "scipy", **torch}.get(name, "lime")
+    others = {"networks": ("captum", "torch"), "maps": ("captum",), "gpu": ("captum",)}
     shown = ("veridical", peer, *(p for kind, added in others.items() if kind in name for p in added))
     packages = ", ".join(f"{p} {made[p]}" for p in (*shown, "numpy", "scikit-learn"))
     machine = f"{made.get('gpu', made['cpu'])}, {made['cores']} cores, Python {made['python']}"

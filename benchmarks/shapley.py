@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
@@ -24,10 +23,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import veridical as vd
-from laws import Floats
+from laws import Floats, every_mask
+from limits import shapley_values
 from tables import Target, arguments, at_least, finish
 from veridical import toys
-from veridical.masks import all_masks
 
 sys.path.pop(0)  # numba looks for the package that coverage.py here has the name of
 import shap
@@ -72,16 +71,6 @@ def _column(predict: Callable[[Any], Any], k: int) -> Callable[[Any], Floats]:
     return lambda X: np.asarray(predict(X))[:, k]
 
 
-def exact(game: Callable[[Any], Floats], d: int) -> Floats:
-    """Shapley values by their definition: each mask that has a part, against each that has not."""
-    masks = all_masks(d)
-    s, y = masks.sum(axis=1), game(masks)
-    choose = np.exp(gammaln(d + 1) - gammaln(s + 1) - gammaln(d - s + 1))
-    inside = np.where(s > 0, 1 / (np.maximum(s, 1) * choose), 0.0)
-    outside = np.where(s < d, 1 / (np.maximum(d - s, 1) * choose), 0.0)
-    return masks.T @ (inside * y) - (1 - masks).T @ (outside * y)
-
-
 def measure(name: str, predict: Callable[[Any], Floats], x: Any, base: Any, seeds: int) -> dict[str, Any]:
     """One line of the table."""
     d = len(x)
@@ -89,7 +78,7 @@ def measure(name: str, predict: Callable[[Any], Floats], x: Any, base: Any, seed
     def game(masks: Any) -> Floats:
         return predict(np.where(np.asarray(masks) != 0, x, base))
 
-    truth = exact(game, d)
+    truth = shapley_values(d, game(every_mask(d)))
     size = float(np.mean(truth**2))
     line: dict[str, Any] = {"problem": name, "parts": d}
     ours, theirs, inside = [], [], []

@@ -115,7 +115,8 @@ def short(value: Any) -> Any:
 
 def command(name: str, settings: argparse.Namespace) -> str:
     """The command again, without the paths of this machine."""
-    shown = ["DIR" if word == str(settings.data) else word for word in sys.argv[1:]]
+    paths = {str(settings.data): "DIR", str(getattr(settings, "weights", None)): "FILE"}
+    shown = [paths.get(word, word) for word in sys.argv[1:]]
     return " ".join(["benchmarks/run", name, *shown])
 
 

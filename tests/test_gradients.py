@@ -207,7 +207,7 @@ def test_maps_take_what_explanations_take() -> None:
 def test_small_pieces_give_the_same_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     network = vd.Network(convolutional())
     whole = [method.maps(network, INPUTS, TARGETS, 1).values for method in (vd.Gradient(), vd.VarGrad(5))]
-    for module in ("maps", "slopes", "network"):
+    for module in ("maps", "slopes", "launches"):
         monkeypatch.setattr(f"veridical.attribute.{module}.AT_ONCE", 900)
     cut = [method.maps(network, INPUTS, TARGETS, 1).values for method in (vd.Gradient(), vd.VarGrad(5))]
     for a, b in zip(whole, cut, strict=True):

@@ -46,11 +46,12 @@ def slow(clock: list[float], n: int, seconds: float) -> Iterator[int]:
     ("pace", "words"),
     [
         (Pace(0, 40, "rows", 12.0, 0.0), "0 of 40 rows (0 %), 0:12 so far"),
-        (Pace(30, 40, "rows", 60.0, 60.0), "30 of 40 rows (75 %), 0:20 left"),
-        (Pace(30, 40, "rows", 65.0, 60.0), "30 of 40 rows (75 %), 0:15 left"),
-        (Pace(30, 40, "rows", 99.0, 60.0), "30 of 40 rows (75 %), 0:00 left"),
-        (Pace(200, 819, "calls, at most", 2e3, 2e3), "200 of at most 819 calls (24 %), at most 1:43:10 left"),
-        (Pace(1234, None, "calls", 7.0, 7.0), "1,234 calls, 0:07 so far"),
+        (Pace(30, 40, "rows", 60.0, 60.0), "30 of 40 rows (75 %), 0.5 rows/s, 0:20 left"),
+        (Pace(30, 40, "rows", 65.0, 60.0), "30 of 40 rows (75 %), 0.5 rows/s, 0:15 left"),
+        (Pace(30, 40, "rows", 99.0, 60.0), "30 of 40 rows (75 %), 0.5 rows/s, 0:00 left"),
+        (Pace(20, 81, "calls, at most", 20, 20), "20 of at most 81 calls (25 %), 1 calls/s, at most 1:01 left"),
+        (Pace(12340, None, "calls", 7.0, 7.0), "12,340 calls, 1,763 calls/s, 0:07 so far"),
+        (Pace(40, 80, "rows", 4e4, 4e4), "40 of 80 rows (50 %), 0.001 rows/s, 11:06:40 left"),
         (Pace(0, 0, "rows", 7.0, 7.0), "0 rows, 0:07 so far"),
     ],
 )  # fmt: skip
@@ -64,7 +65,7 @@ def test_a_terminal_has_one_line_that_is_gone_in_the_end(
     screen = watched(monkeypatch)
     assert list(Progress()(slow(clock, 10, 0.5), total=10)) == list(range(10))
     lines = screen.getvalue().split("\r")
-    assert lines[1] == "3 of 10 rows (30 %), 0:04 left"
+    assert lines[1] == "3 of 10 rows (30 %), 2 rows/s, 0:04 left"
     assert lines[-2].strip() == ""
     assert len(lines[-2]) == len(lines[-3])
     assert lines[-1] == ""
@@ -98,7 +99,7 @@ def test_a_notebook_has_a_bar_without_widgets(clock: list[float], monkeypatch: p
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
     assert len(list(Progress()(slow(clock, 5, 1.0), total=5))) == 5
-    assert seen[0]["text/plain"] == "2 of 5 rows (40 %), 0:03 left"
+    assert seen[0]["text/plain"] == "2 of 5 rows (40 %), 1 rows/s, 0:03 left"
     assert '<progress value="2" max="5"' in seen[0]["text/html"]
     assert seen[-1] == {"text/plain": "", "text/html": ""}
 

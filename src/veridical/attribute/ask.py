@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from veridical.attribute.switches import Switched
 from veridical.errors import InputError, ModelError, VeridicalError
 from veridical.records import Floats, Predict, Stream
 
@@ -34,7 +35,8 @@ class Model:
     def __call__(self, inputs: Any, first: int = 0) -> Floats:
         """Answers (n, k) to a batch of inputs, of which ``first`` were asked before."""
         if isinstance(inputs, Stream):
-            return self._ask_stream(inputs, first)
+            make = getattr(self.predict, "switched", None)  # a network makes them itself, where it is
+            return self._ask_stream(inputs if make is None else make(inputs) or inputs, first)
         n = n_rows(inputs)
         if n <= BATCH:
             return self._ask(inputs, n, first)
@@ -47,6 +49,8 @@ class Model:
         for batch in inputs.batches():
             n = n_rows(batch)
             answer = self._ask(batch, n, first + at)
+            if n == len(inputs) and isinstance(inputs, Switched):
+                return answer
             if not at:
                 outputs = np.empty((len(inputs), answer.shape[1]))
             _check_width(outputs, answer)

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any
 from weakref import ref
 
-from veridical.attribute.network import check_seen
+from veridical.attribute.ready import check_seen
 from veridical.attribute.slopes import Slopes
 from veridical.attribute.steps import (
     ACTIVATIONS,

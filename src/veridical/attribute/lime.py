@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
@@ -26,6 +26,7 @@ from veridical.records import (
     Kernel,
     Neighborhood,
     Representation,
+    Sample,
     Seed,
     Shareable,
 )
@@ -33,6 +34,7 @@ from veridical.records import (
 STEADY = 0.9  # from this efficiency on, one instance too is explained from samples that any could share
 
 Surrogate: TypeAlias = Callable[..., Fit]
+Steps: TypeAlias = Generator[tuple[int, int], tuple[Sample, Floats, Fit | None], tuple[Explanation, ...]]
 
 
 def plain_mean(outputs: Floats, weights: Floats) -> float:
@@ -115,15 +117,9 @@ class Lime:
         """Explain one instance: one explanation a target, all from the same samples."""
         question = Question(model, representation, targets, seed)
         kernel = self.kernel_for(representation)
-        affordable = min(self.max_calls // 8, getattr(representation, "whole", 0) or self.max_calls)
-        every = representation.enumerate(kernel, self.n_samples or affordable)
+        every = self.every(representation, kernel)
         if every is not None:
-            outputs = model(representation.realize(every))
-            every = replace(
-                every, weights=every.weights * (self.n_samples or len(outputs))
-            )  # as if so many were drawn
-            near = grow(None, every, outputs, representation.names)
-            return self._conclude(near, question, settled=True)
+            return self.explain_every(every, model(representation.realize(every)), question)
         if self.n_samples is None and self.plain and hasattr(representation, "common"):
             row = cast(Shareable, representation)
             if row.efficiency(kernel) >= STEADY:
@@ -131,13 +127,41 @@ class Lime:
                 return self.explain(shared(sums.answers, row, kernel), replace(question, known=sums))
         return self.explain(private(model, representation, kernel, seed), question)
 
+    def every(self, representation: Representation, kernel: Kernel) -> Sample | None:
+        """All samples that there are, weighted as if so many were drawn, where they are few."""
+        affordable = min(self.max_calls // 8, getattr(representation, "whole", 0) or self.max_calls)
+        every = representation.enumerate(kernel, self.n_samples or affordable)
+        if every is None:
+            return None
+        return replace(every, weights=every.weights * (self.n_samples or len(every.weights)))
+
+    def explain_every(self, every: Sample, outputs: Floats, question: Question) -> tuple[Explanation, ...]:
+        """Explain from all samples that there are."""
+        near = grow(None, every, outputs, question.representation.names)
+        return self._conclude(near, question, True)
+
     def explain(self, source: Source, question: Question) -> tuple[Explanation, ...]:
         """Explain from a source of samples, growing the neighborhood until it is enough."""
+        steps = self.steps(question)
+        wanted = next(steps)
+        while True:
+            try:
+                wanted = steps.send((*source(*wanted), None))
+            except StopIteration as end:
+                found: tuple[Explanation, ...] = end.value
+                return found
+
+    def steps(self, question: Question) -> Steps:
+        """Explain by asking for samples start..stop as often as it takes, to be sent them with their outputs.
+
+        Whoever has fitted all that was sent so far sends that too.
+        """
         names, near = question.representation.names, None
         pieces = self.ladder(question.representation)
         for start, stop in pieces:
-            near = grow(near, *source(start, stop), names)
-            found = self._conclude(near, question, settled=stop == pieces[-1][1])
+            sample, outputs, fit = yield start, stop
+            near = grow(near, sample, outputs, names)
+            found = self._conclude(near, question, stop == pieces[-1][1], fit)
             if found:
                 break
         return found
@@ -162,11 +186,16 @@ class Lime:
         scaled: Callable[[float], Kernel] | None = getattr(representation.kernel, "scaled", None)
         return checked_kernel(representation.kernel) if scaled is None else scaled(self.width)
 
-    def _conclude(self, near: Neighborhood, question: Question, settled: bool) -> tuple[Explanation, ...]:
-        """One explanation a target; none at all if the top of one is not settled and there is budget left."""
+    def _conclude(
+        self, near: Neighborhood, question: Question, settled: bool, known: Fit | None = None
+    ) -> tuple[Explanation, ...]:
+        """One explanation a target; none at all if the top of one is not settled and there is budget left.
+
+        A plain fit of the outputs may be known already.
+        """
 
         def answer(asked: Outputs) -> Answer | None:
-            fit, probability = self._fit(near, asked, question)
+            fit, probability = self._fit(near, asked, question, known if asked.unit == 1 else None)
             more = self.n_samples is None and not settled and not is_flat(asked.y)
             if more and (probability < self.until.probability or _open(fit, near)):
                 return None
@@ -174,7 +203,7 @@ class Lime:
 
         return question.conclude(self, near.outputs, answer)
 
-    def _fit(self, near: Neighborhood, asked: Outputs, question: Question) -> tuple[Fit, float]:
+    def _fit(self, near: Neighborhood, asked: Outputs, question: Question, full: Fit | None) -> tuple[Fit, float]:
         """The surrogate of outputs in their unit, and the probability that the top of all parts is right."""
         y = asked.y
         if is_flat(y[1:]):
@@ -182,7 +211,7 @@ class Lime:
         if question.known is not None and self.plain:
             known = question.known(len(y) - 1, asked.target, asked.unit)
             full = fits_from(of_one(near), y[1:], known, [cast(Shareable, question.representation)])[0]
-        else:
+        elif full is None:
             full = (self.surrogate if self.plain else Linear())(near, y)
         probability = top_probability(full, self.until)
         if self.plain:

@@ -11,7 +11,7 @@ from veridical.attribute.choose import Indices, Selector
 from veridical.attribute.controls import heavy_tailed, with_controls
 from veridical.attribute.least_squares import LEAST, SHRINK, Problem, Solved, total_of
 from veridical.errors import InputError, check_positive
-from veridical.records import Bools, Fit, Floats, Neighborhood
+from veridical.records import Bools, Fit, Floats, Neighborhood, Sample
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Linear:
         total = float(w @ (y - mean) ** 2)
         fidelity = 1 - found.left_out / total if total > 0 else float("nan")
         intercept = shift - float(problem.center @ found.weights[: len(keep)])
-        return _fit(near, live, keep, found, intercept, fidelity)
+        return solution(near, live, keep, found, intercept, fidelity)
 
 
 def effective_size(weights: Floats) -> float:
@@ -78,7 +78,7 @@ def effective_sizes(weights: Floats) -> Floats:
     return size
 
 
-def measured(near: Neighborhood) -> Bools:
+def measured(near: Neighborhood | Sample) -> Bools:
     """Which parts the samples vary enough to weigh, (d,): none if the weights leave too few samples."""
     w, shares = near.weights[1:], near.design.shares
     if near.design.exact:
@@ -89,7 +89,12 @@ def measured(near: Neighborhood) -> Bools:
 
 
 def over_all_parts(
-    near: Neighborhood, live: Bools, weights: Floats, covariance: Floats, intercept: float, fidelity: float
+    near: Neighborhood | Sample,
+    live: Bools,
+    weights: Floats,
+    covariance: Floats,
+    intercept: float,
+    fidelity: float,
 ) -> Fit:
     """A fit of all parts; one that was not measured has infinite variance."""
     if not live.all():
@@ -107,7 +112,9 @@ def over_all_parts(
     )
 
 
-def _fit(near: Neighborhood, live: Bools, keep: Indices, found: Solved, intercept: float, fidelity: float) -> Fit:
+def solution(
+    near: Neighborhood | Sample, live: Bools, keep: Indices, found: Solved, intercept: float, fidelity: float
+) -> Fit:
     """The solution over all parts; one that was not chosen, or cannot be told from others, has weight zero."""
     at, known = np.flatnonzero(live)[keep], found.known
     live = live.copy()

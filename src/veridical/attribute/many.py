@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import Any, TypeAlias, cast
 
@@ -18,6 +19,7 @@ from veridical.attribute.lime import Lime
 from veridical.attribute.neighborhood import Answers, shared
 from veridical.attribute.question import Question
 from veridical.attribute.rows_at_once import AtOnce
+from veridical.attribute.stream import Found, streamed, task_of
 from veridical.errors import ModelError
 from veridical.masks import Gaussian, child_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
@@ -26,6 +28,7 @@ THIN = 0.3  # below this effective share of a shared sample, an instance gets sa
 CHUNK = 1024  # instances the model is asked about at once, whatever the batch size
 
 Track: TypeAlias = Callable[..., Iterable[Any]]
+Flow: TypeAlias = Callable[[Sequence[Representation], Sequence[int]], Iterator[Found]]
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,16 @@ class Work:
     own: Callable[[int], Floats]  # the model's answer to the instance of a number
     sums: Sums | None  # of a shared sample, where instances can share one
 
-    def at_once(self, batch: Sequence[Representation], numbers: Sequence[int]) -> dict[int, Explanation]:
+    @property
+    def stream(self) -> Flow | None:
+        """How a network on a device explains instances in one stream, where it can; an error stands for itself."""
+        task = task_of(self.method, self.model, self.target, self.seed) if self.sums is None else None
+        return None if task is None else partial(streamed, task)
+
+    def at_once(self, batch: Sequence[Representation], numbers: Sequence[int]) -> dict[int, Found]:
         """The explanations, by number, of those instances of a batch that can be explained together."""
+        if (stream := self.stream) is not None:
+            return dict(zip(numbers, stream(batch, numbers), strict=True))
         if self.sums is None or not batch or not isinstance(self.method, Lime) or not self.method.plain:
             return {}
         kernel, rows, able, own = self.method.kernel_for(batch[0]), list[Shareable](), list[int](), list[Floats]()
@@ -120,13 +131,18 @@ def explain_all(
     can_share = isinstance(method, Lime) and isinstance(first, Shareable)
     sums = Sums(Answers(model, cast(Shareable, first).common, seed)) if can_share else None
     work = Work(method, model, target, seed, own, sums)
+    if (stream := work.stream) is not None:
+        for start in range(0, len(instances), CHUNK):
+            stop = min(start + CHUNK, len(instances))
+            yield from map(_sound, stream(instances.batch(start, stop), range(start, stop)))
+        return
     for start in range(0, len(instances), plan.batch_size):
         stop = min(start + plan.batch_size, len(instances))
         batch = instances.batch(start, stop)
         found = work.at_once(batch, range(start, stop))
 
         def explained(i: int, batch: Any = batch, start: int = start, found: Any = found) -> Explanation:
-            return found.pop(i) if i in found else work(batch[i - start], i)
+            return _sound(found.pop(i)) if i in found else work(batch[i - start], i)
 
         if plan.n_jobs == 1:
             yield from map(explained, range(start, stop))
@@ -134,3 +150,9 @@ def explain_all(
             with ThreadPoolExecutor(None if plan.n_jobs == -1 else plan.n_jobs) as pool:
                 yield from pool.map(explained, range(start, stop))
         own.forget(stop)
+
+
+def _sound(found: Found) -> Explanation:
+    if isinstance(found, Explanation):
+        return found
+    raise found

@@ -12,8 +12,9 @@ import numpy as np
 from veridical.attribute.ask import Model, checked, resolve
 from veridical.attribute.evidence import TopK, top_probability, weigh
 from veridical.attribute.given import checked_model, seed_of
+from veridical.attribute.launches import ON_GPU
 from veridical.attribute.layout import column_notes, layout_of
-from veridical.attribute.network import ON_GPU, Network, as_numbers
+from veridical.attribute.network import Network, as_numbers
 from veridical.attribute.question import Answer, Outputs, Question
 from veridical.attribute.removal import removable
 from veridical.attribute.slopes import Slopes, by_function, reader

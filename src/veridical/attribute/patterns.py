@@ -12,8 +12,10 @@ from weakref import WeakKeyDictionary, ref
 
 from veridical.attribute.ask import n_rows
 from veridical.attribute.backward import Layer, Rules, Walk, by_rules, rescaled
+from veridical.attribute.launches import pieces
 from veridical.attribute.maps import ByGradient, Drawn
-from veridical.attribute.network import Network, check_ready, pieces
+from veridical.attribute.network import Network
+from veridical.attribute.ready import check_ready
 from veridical.attribute.slopes import AT_ONCE, Slopes, instead
 from veridical.errors import InputError, require
 from veridical.records import Seed

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from veridical.attribute.maps import ByGradient, Drawn
-from veridical.attribute.network import check_seen
+from veridical.attribute.ready import check_seen
 from veridical.attribute.slopes import Slopes
 from veridical.errors import InputError, require
 from veridical.records import Seed

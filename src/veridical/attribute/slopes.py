@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import checked
-from veridical.attribute.network import ON_GPU, Network, gradients_on, pieces
+from veridical.attribute.launches import ON_GPU, pieces
+from veridical.attribute.network import Network, gradients_on
 from veridical.errors import InputError, ModelError, VeridicalError, require
 
 AT_ONCE = 2**19  # numbers of input that are differentiated at once, about: what fits the cache is quickest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any
@@ -19,14 +19,19 @@ def words(text: str | None) -> list[str] | None:
     return [word for word in found if word]
 
 
+def named(name: str, known: Mapping[str, Any], what: str, *, also: Iterable[str] = ()) -> Any:
+    """What has this name; ``also`` are other names that may have been meant."""
+    if name not in known:
+        near = get_close_matches(name, [*known, *also], n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise InputError(f"no {what} is called {name!r}; {hint}there are {', '.join(known)}")
+    return known[name]
+
+
 def settings_of(name: str, known: Mapping[str, Any], what: str) -> Any:
     """The settings of this name, or of the class of this name, with their defaults."""
     classes = {each.__name__: each for each in known.values()}
-    made = known.get(name, classes.get(name))
-    if made is None:
-        near = get_close_matches(name, [*known, *classes], n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise InputError(f"no {what} is called {name!r}; {hint}there are {', '.join(known)}")
+    made = classes[name] if name in classes else named(name, known, what, also=classes)
     try:
         return made()
     except TypeError as cause:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from veridical.attribute.network import Network, gradients_on, pieces
+from veridical.attribute.launches import pieces
+from veridical.attribute.network import Network, gradients_on
 from veridical.attribute.slopes import reader
 from veridical.errors import InputError, ModelError, require
 from veridical.records import Floats

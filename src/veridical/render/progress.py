@@ -49,11 +49,16 @@ class Pace:
     def __str__(self) -> str:
         unit, _, most = self.unit.partition(", ")
         bound = f"{most} " if most else ""
-        if self.share is None:
-            return f"{self.done:,} {unit}, {clock(self.seconds)} so far"
-        counted = f"{self.done:,} of {bound}{self.total:,} {unit} ({100 * self.share:.0f} %)"
+        whole = "" if self.share is None else f" of {bound}{self.total:,}"
+        share = "" if self.share is None else f" ({100 * self.share:.0f} %)"
+        rate = f", {speed(self.done / self.at_done)} {unit}/s" if self.done and self.at_done else ""
         rest = f"{clock(self.seconds)} so far" if self.left is None else f"{bound}{clock(self.left)} left"
-        return f"{counted}, {rest}"
+        return f"{self.done:,}{whole} {unit}{share}{rate}, {rest}"
+
+
+def speed(rate: float) -> str:
+    """How many a second, in two or more digits."""
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
 
 
 def clock(seconds: float) -> str:
@@ -128,7 +133,7 @@ class Bar:
     def show(self, pace: Pace) -> None:
         if self.live is None:
             rich, console = require("rich.progress", extra="cli"), require("rich.console", extra="cli")
-            columns = (rich.BarColumn(bar_width=24), rich.TextColumn("{task.description}", markup=False))
+            columns = (rich.BarColumn(bar_width=16), rich.TextColumn("{task.description}", markup=False))
             self.live = rich.Progress(*columns, transient=True, console=console.Console(stderr=True))
             self.live.start()
             self.task = self.live.add_task("", total=pace.total)

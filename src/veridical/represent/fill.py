@@ -30,7 +30,7 @@ class PartMean:
         d, flat = int(labels.max()) + 1, labels.ravel()
         counts = np.bincount(flat, minlength=d)
         sums = [np.bincount(flat, values[..., c].ravel(), d) for c in range(values.shape[-1])]
-        means: Floats = (np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None])[labels]
+        means: Floats = (np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]).take(labels, axis=0)
         return means
 
 

@@ -131,8 +131,14 @@ class Picture:
     @property
     def scaled(self) -> Floats:
         """The values from 0 to 1."""
+        return self._scaled(self.values)
+
+    def _scaled(self, values: Array) -> Floats:
+        """Some of the values, from 0 to 1 as all of them are."""
         low, high = float(self.array.min()), float(self.array.max())
-        scaled: Floats = (self.values.astype(np.float64) - low) / ((high - low) or 1.0)
+        scaled: Floats = values.astype(np.float64)
+        scaled -= low
+        scaled /= (high - low) or 1.0
         return scaled
 
     def masked(self, labels: Labels, fill: Fill, names: Sequence[str], least: int) -> Masked:
@@ -163,7 +169,7 @@ class Picture:
 
     def _view(self, labels: Labels) -> View:
         """A small copy to draw: at most a few frames of at most a few hundred pixels a side."""
-        values, where = self.scaled, labels
+        values, where = self.values, labels
         while where.ndim < 3:
             values, where = values[None], where[None]
         values, where = values.reshape(-1, *values.shape[-3:]), where.reshape(-1, *where.shape[-2:])
@@ -172,9 +178,11 @@ class Picture:
         down, across = (
             np.linspace(0, n - 1, max(round(n * scale), 1)).round().astype(int) for n in where.shape[1:]
         )
-        at = np.ix_(frames, down, across)
-        pixels, small = _three_colors(values[at]), np.asarray(where[at], dtype=np.uint16)
         titles = tuple(f"frame {i + 1} of {len(where)}" for i in frames) if len(where) > 1 else ("",)
+        for axis, at in enumerate((frames, down, across)):
+            if len(at) < where.shape[axis]:
+                values, where = values.take(at, axis), where.take(at, axis)
+        pixels, small = _three_colors(self._scaled(values)), np.asarray(where, dtype=np.uint16)
         return View("picture", {"pixels": pixels, "labels": small, "titles": titles})
 
 
@@ -248,7 +256,8 @@ def _three_colors(values: Floats) -> Array:
     """Any number of channels as red, green and blue."""
     c = values.shape[-1]
     colors = values[..., :3] if c >= 3 else np.repeat(values[..., :1], 3, axis=-1)
-    return np.rint(255 * colors).astype(np.uint8)
+    levels = 255 * colors
+    return np.rint(levels, out=levels).astype(np.uint8)
 
 
 def _check_axes(axes: Any) -> None:

@@ -130,6 +130,14 @@ class ArrayComposer:
     def size(self) -> int:
         return int(self.switch.nbytes)
 
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """The instance with all its parts, and with none."""
+        own, other = (
+            bits.view(self.dtype).reshape(self.places.shape) for bits in (self.fill ^ self.switch, self.fill)
+        )
+        return own, other
+
     def __call__(self, masks: Bools, buffer: Any = None) -> Array:
         n, bits = len(masks), self.switch.dtype
         fits = buffer is not None and len(buffer) == n
@@ -143,7 +151,7 @@ class ArrayComposer:
 
     def moved(self, size: float, rng: np.random.Generator, n_blocks: int | None = None) -> Moved:
         """Every value moved by a random sign."""
-        x = (self.fill ^ self.switch).view(self.dtype).reshape(self.places.shape)
+        x, _ = self.ends
         of = partial(ArrayComposer.of, x, places=self.places)
         return _moved(of, self.places.moved(x, size, self.places.signs(rng, n_blocks)))
 
@@ -168,6 +176,11 @@ class TensorComposer:
     @property
     def size(self) -> int:
         return int(self.x.numel() * self.x.element_size())
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The instance with all its parts, and with none."""
+        return self.x, self.fill
 
     def __call__(self, masks: Bools, buffer: Any = None) -> Any:
         kept = require("torch", extra="torch").as_tensor(masks, device=self.x.device)[:, self.labels.reshape(-1)]

@@ -124,8 +124,10 @@ class Store(Record):
 
     def batches(self, columns: Sequence[str], n_rows: int = ROWS) -> Iterator[Any]:
         """Some columns of the part files, in batches of Arrow with at most so many rows, in order."""
-        for receipt in self.receipts:
-            yield from columns_of(self._part(receipt), columns, n_rows)
+        for path in map(self._part, self.receipts):
+            if not path.is_file():
+                raise damaged(path, "there is no such file")
+            yield from columns_of(path, columns, n_rows)
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """``to_frame`` of some thousand rows at a time."""

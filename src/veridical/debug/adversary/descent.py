@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from veridical.attribute.network import ON_GPU
+from veridical.attribute.launches import ON_GPU
 from veridical.debug.adversary.domains import Domain, Ground, Inputs
 from veridical.debug.adversary.records import Aim, Cause, Found
 from veridical.errors import InputError, check_positive, check_probability, check_whole
