@@ -17,7 +17,7 @@ from veridical.attribute.lime import Lime
 from veridical.attribute.many import CHUNK, Track
 from veridical.attribute.neighborhood import Answers
 from veridical.errors import InputError, VeridicalError
-from veridical.records import Explanation, Explanations, Representation, Shareable
+from veridical.records import Explanation, Explanations, Representation, Representer, Shareable
 from veridical.scale.engines import Engine
 from veridical.scale.folder import begin, finish, read_manifest
 from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of
@@ -96,8 +96,7 @@ def _head(run: Run, model: Model) -> Head:
     """What a store is of."""
     job = run.job
     first, _ = apart(run.source.head(FIRST), job)
-    _, errors = representable(job.represent, first)
-    good = taken(first, [i for i, error in enumerate(errors) if error is None])
+    good = taken(first, [i for i, _ in represented(job.represent, first)])
     return Head(
         settings_of(job.method, job.target, job.classes, job.seed),
         seen_by(job.represent, good),
@@ -140,14 +139,26 @@ def with_sample(run: Run, model: Model) -> tuple[Run, int]:
 
 def first_of(job: Job, source: Source) -> Representation:
     """The first instance that can be represented, among those of the first block."""
-    instances, errors = representable(job.represent, apart(source.head(CHUNK), job)[0])
-    batch, why = instances.batch(0, len(instances)), next(filter(None, errors), None)
-    for i in range(len(instances)):
+    errors: list[InputError] = []
+    found = represented(job.represent, apart(source.head(CHUNK), job)[0], errors.append)
+    for _, representation in found:
+        return representation
+    raise numbered(0, errors[0]) if errors else InputError("there are no rows to explain")
+
+
+def represented(
+    represent: Representer, X: Any, tell: Callable[[InputError], None] = lambda error: None
+) -> Iterator[tuple[int, Representation]]:
+    """The instances that can be represented, one after the other, with their places."""
+    instances, errors = representable(represent, X)
+    for error in filter(None, errors):
+        tell(error)
+    batch = instances.batch(0, len(instances))
+    for at, i in enumerate([i for i, error in enumerate(errors) if error is None]):
         try:
-            return batch[i]
+            yield i, batch[at]
         except InputError as error:
-            why = why or bare(error)
-    raise InputError("there are no rows to explain") if why is None else numbered(0, why)
+            tell(bare(error))
 
 
 def finished(engine: Engine, job: Job, chunks: Iterator[Chunk]) -> Iterator[Done]:
