@@ -20,6 +20,7 @@ ORDER = (
     "compositing",
     "batch",
     "pick",
+    "sketch",
     "memory",
     "imports",
     "pages",
@@ -38,7 +39,7 @@ def section(record: Mapping[str, Any]) -> str:
     made = record["environment"]
     name = record["benchmark"]
     torch = dict.fromkeys(("audit", "tiles", "maps", "maps-cuda", "gpu"), "torch")
-    peer = {"shapley": "shap", "commands": "typer", **torch}.get(name, "lime")
+    peer = {"shapley": "shap", "commands": "typer", "sketch": "scipy", **torch}.get(name, "lime")
     others = {"networks": ("captum", "torch"), "maps": ("captum",), "gpu": ("captum",)}
     shown = ("veridical", peer, *(p for kind, added in others.items() if kind in name for p in added))
     packages = ", ".join(f"{p} {made[p]}" for p in (*shown, "numpy", "scikit-learn"))

@@ -56,6 +56,7 @@ from veridical.represent.rows import Rows
 from veridical.represent.segment import Felzenszwalb, Quickshift, Slic
 from veridical.represent.series import Bands, ChangePoints, Windows
 from veridical.represent.sounds import Slices, Stems, Tiles
+from veridical.represent.tokens import Tokens
 from veridical.represent.words import Sentences, Words
 from veridical.scale import engines
 from veridical.scale.store import Store
@@ -176,6 +177,7 @@ __all__ = [
     "SwappedParts",
     "SwappedWords",
     "Tiles",
+    "Tokens",
     "Tone",
     "TopK",
     "Tree",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -10,16 +11,17 @@ import numpy as np
 
 from veridical.attribute import METHODS, SETTINGS
 from veridical.attribute.ask import heard
-from veridical.attribute.given import answered, checked_model, checked_representer, seed_of
+from veridical.attribute.given import answered, checked_model, checked_representer, listed, seed_of
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
 from veridical.debug.chosen import method_asked, most_calls, settings_of
 from veridical.errors import InputError, check_whole
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
 from veridical.render.progress import Progress, beating, counting
-from veridical.scale.engines import Engine, Threads, check_jobs
-from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of, with_sample
-from veridical.scale.store import Store
+from veridical.scale.engines import Engine, engine_asked
+from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of
+from veridical.scale.store import Store, instances_of
+from veridical.scale.tables import paths_of
 from veridical.scale.work import Job
 from veridical.summarize.group import Wanted, group_all
 from veridical.summarize.mixture import Mixture
@@ -157,29 +159,43 @@ def explain_many(
     pay where ``predict`` is slow and lets others run meanwhile. ``track`` wraps the iteration, as ``tqdm.tqdm``
     does, and ``lambda work, total: work`` is silent; by default work of more than a second shows in a terminal or
     notebook how far it is. The rest is as for ``explain``.
+
+    Rows that are more than memory holds come from files and go into a folder. X is the path, folder, pattern or
+    list of paths of .parquet, .csv or .tsv files, or a table of the engine's own. ``store`` is the folder: rows
+    are explained and written a chunk at a time, a run that was stopped goes on where it was, and rows that cannot
+    be explained are written down with their error (``vd.Store``). ``keep`` names columns that are not the model's,
+    such as ids, and are stored beside the explanations. ``engine`` says who does the work: ``vd.engines.Local(2)``
+    is two processes, each of which gets the model once; a model that cannot be sent to one is given as
+    ``vd.Factory(load_model)``. The rows' numbers and the seed fix every bit, on any engine, in chunks of any size.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> def predict(X):
+    ...     return X[:, 0] - X[:, 1]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = vd.explain_many(predict, vd.Rows(X), X, store=f"{folder}/why", method=vd.Lime(n_samples=64))
+    ...     len(store), store.manifest["n_calls"]
+    (2000, 2080)
     """
+    model, represent = checked_model(predict, classes), checked_representer(represent)
+    method, seed = method_asked(method, purpose), seed_of(rng)
     if batch_size is not None:
         check_whole("batch_size", batch_size)
-    check_jobs(n_jobs)
     if isinstance(target, (list, tuple)):
         raise InputError("explain_many explains one target a row; call it once a target")
-    model, represent, method = (
-        checked_model(predict, classes),
-        checked_representer(represent),
-        method_asked(method, purpose),
-    )
-    track, seed = track or Progress(), seed_of(rng)
-    if engine is None and store is None:
-        told, instances = heard(model, beating(track)), represent.each(X)
+    doing, track = engine_asked(engine, n_jobs), track or Progress()
+    told = heard(model, beating(track))
+    if engine is None and store is None and not keep and paths_of(X) is None:
+        instances = represent.each(X)
         plan = Plan(1000 if batch_size is None else int(batch_size), int(n_jobs))
         work = explain_all(method, told, instances, target, seed, plan)
         return Explanations(tuple(track(work, total=len(instances))))
-    job = Job(
-        predict, represent, method, target, seed, None if classes is None else tuple(classes), keep=tuple(keep)
-    )
-    engine = Threads(n_jobs) if engine is None else engine
-    run = Run(engine, job, source_of(engine, X), track, chunk_size(batch_size))
-    return explain_here(with_sample(run, model)) if store is None else explain_into(store, run, model)
+    names = None if classes is None else tuple(classes)
+    job = Job(predict, represent, method, target, seed, names, keep=listed("keep", keep))
+    run = Run(doing, job, source_of(doing, X, job), track, chunk_size(batch_size))
+    return explain_here(run, told) if store is None else explain_into(store, run, told)
 
 
 def group(
@@ -198,12 +214,13 @@ def group(
 ) -> Grouping:
     """Explain a model by k groups of instances, each with one sparse linear explanation and its region.
 
-    ``represent`` is ``vd.Rows(X_train)`` for a table, ``vd.Words()`` for texts. ``k`` is a number of groups, or
-    several of them, such as ``range(2, 11)``: each is tried, and the fewest are kept that are as good as the best
-    on instances that were held out. ``n_features`` is the most features that an explanation has; a region is told
-    by few, too, unless the method says otherwise. ``method`` is how groups are found: ``vd.Mixture()`` by default,
-    or a peer such as ``vd.Gime()`` or ``vd.ModelTree()``. ``validation`` are instances to hold out; by default
-    some of X. ``target`` is one for all instances: unless it is given, the class that is predicted most often.
+    ``represent`` is ``vd.Rows(X_train)`` for a table, ``vd.Words()`` for texts. X may be a store, or its path: the
+    groups are those of its rows, or of about 10,000 drawn from more. ``k`` is a number of groups, or several of
+    them, such as ``range(2, 11)``: each is tried, and the fewest are kept that are as good as the best on
+    instances that were held out. ``n_features`` is the most features that an explanation has; a region is told by
+    few, too, unless the method says otherwise. ``method`` is how groups are found: ``vd.Mixture()`` by default, or
+    a peer such as ``vd.Gime()`` or ``vd.ModelTree()``. ``validation`` are instances to hold out; by default some
+    of X. ``target`` is one for all instances: unless it is given, the class that is predicted most often.
 
     >>> import numpy as np
     >>> import veridical as vd
@@ -224,10 +241,12 @@ def group(
     if isinstance(target, (list, tuple)):
         raise InputError("groups explain one target for all instances; call group once a target")
     work = Mixture() if method is None else settings_of(method, "vd.Mixture()", METHODS)
+    X, notes = instances_of(X)
     with counting(track or Progress("calls")) as hear:
         told = heard(model, hear)
         wanted = Wanted(told, represent, X, validation, target, int(n_features), seed_of(rng))
-        return group_all(work, wanted, sorted({int(n) for n in ks}))
+        found = group_all(work, wanted, sorted({int(n) for n in ks}))
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:

@@ -84,8 +84,15 @@ class Heard(Model):
 
 
 def heard(model: Model, hear: Callable[[int], None]) -> Model:
-    """The same model, telling ``hear`` how many inputs it has answered."""
-    return Heard(model.predict, model.classes, model.found, hear)
+    """The same model, telling ``hear`` how many inputs it has answered, and whoever heard of it before."""
+    before = model.hear if isinstance(model, Heard) else None
+
+    def both(n: int) -> None:
+        hear(n)
+        if before is not None:
+            before(n)
+
+    return Heard(model.predict, model.classes, model.found, both)
 
 
 def described(inputs: Any) -> str:

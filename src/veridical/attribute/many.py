@@ -45,7 +45,7 @@ class Own:
 
     model: Model
     instances: Instances
-    chunks: dict[int, Floats] = field(default_factory=dict)
+    chunks: dict[int, Floats | ModelError] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def __call__(self, i: int) -> Floats:
@@ -53,8 +53,14 @@ class Own:
         with self.lock:
             if chunk not in self.chunks:
                 stop = min((chunk + 1) * CHUNK, len(self.instances))
-                self.chunks[chunk] = self.model(self.instances.inputs(chunk * CHUNK, stop), chunk * CHUNK)
-        row: Floats = self.chunks[chunk][at]
+                try:
+                    self.chunks[chunk] = self.model(self.instances.inputs(chunk * CHUNK, stop), chunk * CHUNK)
+                except ModelError as error:
+                    self.chunks[chunk] = error
+        found = self.chunks[chunk]
+        if isinstance(found, ModelError):
+            raise found
+        row: Floats = found[at]
         return row
 
     def forget(self, before: int) -> None:

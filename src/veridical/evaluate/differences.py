@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from veridical.errors import InputError
 from veridical.evaluate.align import aligned, joined
 from veridical.evaluate.compare import holm
 from veridical.evaluate.records import LEVEL
-from veridical.evaluate.unlike import notes_of, same_draws, set_to_zero
+from veridical.evaluate.unlike import Unlike, same_draws, set_to_zero
 from veridical.records import Bools, Explanation, Explanations, Floats, Ints, Part, Record, Seen, Verdict
 
 if TYPE_CHECKING:
@@ -28,8 +25,18 @@ WIDE = (
     "several seeds (rng), and compare the two lists."
 )
 HALF = 0.975  # the quantile that a 95 % interval ends at
-AGAIN = 5  # rows, on average, from which on a bin or category is a part of its own
 NAMED = 3  # parts that a sentence names
+
+
+class Many(Protocol):
+    """Explanations of many rows that are not all in memory, by number of the row."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Explanation: ...
+
+
+Side: TypeAlias = Explanation | Explanations | Many
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,8 +51,8 @@ class Difference(Seen):
     the chance that any part is called larger is at most 5 % (Holm). The intervals are of each part alone.
     """
 
-    first: Explanation | Explanations
-    second: Explanation | Explanations
+    first: Side
+    second: Side
     titles: tuple[str, str]  # what to call them
     parts: tuple[Part, ...]  # (d,) that either has; with both names where they are called differently
     weights: Floats  # (d, 2)
@@ -117,9 +124,9 @@ def differ(a: Explanation, b: Explanation, titles: tuple[str, str] = ("first", "
     gap = gap_of(a, b)
     apart = second_less_first(gap.weights)
     ends = np.stack([apart - gap.reach[:, 0], apart + gap.reach[:, 1]], axis=1)
-    p = _adjusted(apart, gap.reach, gap.degrees, gap.weights)
+    p = adjusted(apart, gap.reach, gap.degrees, gap.weights)
     said = f"predictions {a.prediction:.4g} and {b.prediction:.4g}"
-    verdict = judged(gap.parts, apart, p, f"{said}", _hidden(gap.reach, gap.degrees))
+    verdict = judged(gap.parts, apart, p, f"{said}", hidden_by(gap.reach, gap.degrees))
     return Difference(
         a,
         b,
@@ -129,9 +136,9 @@ def differ(a: Explanation, b: Explanation, titles: tuple[str, str] = ("first", "
         ends,
         p,
         np.ones(len(apart), np.int64),
-        np.array([_size(apart)]),
+        np.array([size_of(apart)]),
         verdict,
-        (*notes_of([a], [b]), *([WIDE] if gap.degrees == NET[-1][1] else [])),
+        (*Unlike().add(a, b).notes(), *([WIDE] if gap.degrees == NET[-1][1] else [])),
     )
 
 
@@ -188,7 +195,7 @@ def _degrees(e: Explanation) -> float:
     return min(found, tails) if e.view is None or e.view.kind == "fields" else found
 
 
-def _adjusted(apart: Floats, reach: Floats, degrees: Any, weights: Floats) -> Floats:
+def adjusted(apart: Floats, reach: Floats, degrees: Any, weights: Floats) -> Floats:
     """Two-sided p of each difference, adjusted for all that were measured; nan for the others.
 
     ``reach`` (d, 2) is as that of a Gap, and degrees are those of its ends.
@@ -204,7 +211,7 @@ def _adjusted(apart: Floats, reach: Floats, degrees: Any, weights: Floats) -> Fl
     return found
 
 
-def _hidden(reach: Floats, degrees: Any) -> float:
+def hidden_by(reach: Floats, degrees: Any) -> float:
     """The largest difference that noise may hide, all parts taken together."""
     known = np.isfinite(reach).all(axis=1)
     if not known.any():
@@ -234,93 +241,6 @@ def judged(parts: Sequence[Part], apart: Floats, p: Floats, said: str, hidden: f
     return Verdict(not len(larger), float(len(larger)), 0.0, f"{start}; {left}{said}.")
 
 
-def _size(apart: Floats) -> float:
+def size_of(apart: Floats) -> float:
+    """How far the weights of a row are apart: the root of their squared differences."""
     return float(np.sqrt(np.sum(np.square(apart[np.isfinite(apart)]))))
-
-
-def differ_over_rows(
-    a: Explanations, b: Explanations, titles: tuple[str, str] = ("first", "second")
-) -> Difference:
-    """Two explanations of each row: the mean difference of each part, with its interval over the rows."""
-    if len(a) != len(b):
-        raise InputError(
-            f"both must explain the same rows in the same order, but there are {len(a)} explanations and {len(b)}"
-        )
-    if not len(a):
-        raise InputError("there are no explanations to compare")
-    gaps = [gap_of(*pair) for pair in zip(a.items, b.items, strict=True)]
-    codes, parts = _numbered(gaps)
-    apart_by_row = [second_less_first(g.weights) for g in gaps]
-    entries = np.concatenate(
-        [np.c_[g.weights, a, g.reach.max(axis=1)] for g, a in zip(gaps, apart_by_row, strict=True)]
-    )
-    together = _draws_again(a) or _draws_again(b)
-    weights, reach, counts = _means(codes, entries, len(parts), together)
-    apart = second_less_first(weights)
-    fewest = 2 * min(g.degrees for g in gaps)  # twice as many will do where noise is taken at its worst
-    degrees = np.clip(counts - 1.0, 1.0, fewest if together else None)
-    p = _adjusted(apart, np.c_[reach, reach], degrees, weights)
-    answers = (np.mean([e.prediction for e in side]) for side in (a, b))
-    said = "over {:,} rows; mean predictions {:.4g} and {:.4g}".format(len(a), *answers)
-    return Difference(
-        a,
-        b,
-        titles,
-        parts,
-        weights,
-        np.stack([apart - reach, apart + reach], axis=1),
-        p,
-        counts,
-        np.array([_size(row) for row in apart_by_row]),
-        judged(parts, apart, p, said, _hidden(np.c_[reach, reach], degrees)),
-        notes_of(a.items, b.items),
-    )
-
-
-def _numbered(gaps: Sequence[Gap]) -> tuple[Ints, tuple[Part, ...]]:
-    """A number for each part of each row, the same for the same thing; and the parts that are numbered.
-
-    Bins and categories of a column are parts of their own, for their weights mean different things, unless they
-    hardly ever come again: then the column is one part.
-    """
-    entries = list(chain.from_iterable(zip(g.keys, g.parts, strict=True) for g in gaps))
-    times = Counter(key for key, _ in entries)
-    kinds = Counter(key for key, _ in {(key, part.name) for key, part in entries})
-    number: dict[Hashable, int] = {}
-    named: list[Part] = []
-    codes = []
-    for key, part in entries:
-        several = kinds[key] > 1
-        rare = several and times[key] < AGAIN * kinds[key]
-        own = key if rare or not several else (key, part.name)
-        if own not in number:
-            number[own] = len(named)
-            named.append(Part(part.column, part.column, "|") if rare else part)
-        codes.append(number[own])
-    return np.array(codes, dtype=np.int64), tuple(named)
-
-
-def _draws_again(many: Explanations) -> bool:
-    """Whether two rows may have been explained from the same draws, so that their noise does not average out."""
-    known = [e.recipe.get("rng") for e in many]
-    return len({str(rng) for rng in known}) < len(known)
-
-
-def _means(codes: Ints, entries: Floats, d: int, together: bool) -> tuple[Floats, Floats, Ints]:
-    """Mean weights (d, 2), half of the interval over rows (d,), and rows (d,) of each part.
-
-    ``entries`` are both weights, the difference and the reach of its noise. What varies from row to row holds the
-    noise of each, unless rows share their draws: then the noise may be the same in all of them, and is added.
-    """
-    measured = np.isfinite(entries[:, 3]) & np.isfinite(entries[:, 2])
-    own, kept = codes[measured], entries[measured]
-    counts = np.bincount(own, minlength=d)
-    n = np.maximum(counts, 1)
-    sums = [np.bincount(own, np.nan_to_num(column), d) for column in kept.T]
-    known = [np.bincount(own, np.isfinite(kept[:, k]), d) > 0 for k in (0, 1)]
-    weights = np.stack([np.where(known[k], sums[k] / n, np.nan) for k in (0, 1)], axis=1)
-    spread = np.bincount(own, np.square(kept[:, 2] - (sums[2] / n)[own]), d)
-    error = np.sqrt(spread / np.maximum(counts - 1, 1) / n)
-    common = sums[3] / n / stdtrit(1e6, HALF) if together else 0.0
-    reach = stdtrit(np.maximum(counts - 1.0, 1.0), HALF) * np.sqrt(np.square(error) + np.square(common))
-    return weights, np.where(counts > 1, reach, np.inf), counts.astype(np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,24 @@ def set_to_zero(e: Explanation) -> Bools:
     return np.asarray((e.weights == 0) & (e.intervals == 0).all(axis=1) & few)
 
 
-def notes_of(first: Sequence[Explanation], second: Sequence[Explanation]) -> tuple[str, ...]:
-    """What a reader should know of two lists of explanations, each thing once."""
-    found = dict.fromkeys(note for a, b in zip(first, second, strict=True) for note in _notes(a, b))
-    if _within(first) != _within(second):
-        found[SCALES] = None
-    return tuple(found)
+class Unlike:
+    """What a reader should know of pairs of explanations that come one after the other, each thing once."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, None] = {}
+        self.within = [True, True]  # whether all outputs of each side look like probabilities
+
+    def add(self, a: Explanation, b: Explanation) -> Unlike:
+        """One more pair."""
+        self.found |= dict.fromkeys(_notes(a, b))
+        self.within = [
+            all_so_far and 0 <= e.prediction <= 1 for all_so_far, e in zip(self.within, (a, b), strict=True)
+        ]
+        return self
+
+    def notes(self) -> tuple[str, ...]:
+        """What was found."""
+        return (*self.found, *([SCALES] if self.within[0] != self.within[1] else []))
 
 
 def _notes(a: Explanation, b: Explanation) -> list[str]:
@@ -76,11 +88,6 @@ def _in_units(e: Explanation, other: Explanation) -> set[str]:
     """Columns of both whose weight is here of one unit."""
     both = {part.column for part in other.parts}
     return {part.column for part in e.parts if part.relation == PER_UNIT and part.column in both}
-
-
-def _within(many: Sequence[Explanation]) -> bool:
-    """The output looks like a probability."""
-    return all(0 <= e.prediction <= 1 for e in many)
 
 
 def _exact(a: Explanation, b: Explanation) -> bool:

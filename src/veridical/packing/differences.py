@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from veridical.errors import InputError
 from veridical.evaluate.differences import Difference
 from veridical.packing.explanations import Pool, pack_explanation, pack_verdict
 from veridical.packing.objects import pack_part, unpack_part
@@ -28,7 +29,12 @@ def pack_difference(d: Difference) -> dict[str, Any]:
     }
 
 
-def _pack_side(side: Explanation | Explanations) -> Any:
+def _pack_side(side: Any) -> Any:
+    if not isinstance(side, (Explanation, Explanations)):
+        raise InputError(
+            "this difference is of a store, whose explanations are in its folder: save it as .csv, .html or a "
+            "picture, and keep the folder"
+        )
     return pack_explanation(side) if isinstance(side, Explanation) else [pack_explanation(e) for e in side]
 
 

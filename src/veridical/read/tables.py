@@ -7,7 +7,6 @@ import io
 import json
 import re
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,8 @@ import pandas as pd
 from veridical.errors import InputError, require
 from veridical.read.files import text_of
 from veridical.read.records import TABLE, Data, Reading, near
+from veridical.scale.lines import separator_of
 
-SEPARATORS = (",", ";", "\t", "|")
-LOOKED_AT = 50  # lines by which a separator is told
 ENOUGH = 1000  # values by which texts are told from other words
 MANY = 20  # rows, from which on names can be told from values
 DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
@@ -114,26 +112,6 @@ def _parsed(path: Path | str, text: str, separator: str, decimal: str, named: bo
         raise InputError(
             f"{path} is no table that {separator!r} separates: {str(cause).strip()}; --separator says another"
         ) from cause
-
-
-def separator_of(text: str) -> str:
-    """What separates the columns: what cuts the first lines into the most, as many in each."""
-    lines = text.split("\n", LOOKED_AT)
-    whole = len(lines) <= LOOKED_AT
-    first = "\n".join(lines[:LOOKED_AT])
-    widths = {separator: _width(first, separator, whole) for separator in SEPARATORS}
-    best = max(widths, key=lambda separator: widths[separator])
-    return best if widths[best] > 1 else SEPARATORS[0]
-
-
-def _width(lines: str, separator: str, whole: bool) -> int:
-    """Columns that a separator makes; 1 if lines do not agree. The last line may go on where they were cut off."""
-    rows = csv.reader(io.StringIO(lines), delimiter=separator)
-    widths: list[int] = []
-    with suppress(csv.Error):  # a field that is too long for that reader
-        widths += (len(row) for row in rows if row)
-    told = set(widths if whole or len(widths) < 2 else widths[:-1])
-    return told.pop() if len(told) == 1 else 1
 
 
 def _parquet(path: Path) -> pd.DataFrame:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from veridical.evaluate.differences import Difference
-from veridical.records import Explanation, Explanations
+from veridical.evaluate.differences import Difference, Side
+from veridical.records import Explanation
 from veridical.render.differences import (
     KEY,
     LARGER,
@@ -48,7 +48,7 @@ def beside(difference: Difference, most: int = MOST_PARTS) -> Markup:
     )
 
 
-def _side(d: Difference, title: str, side: Explanation | Explanations, chosen: list[int]) -> Markup:
+def _side(d: Difference, title: str, side: Side, chosen: list[int]) -> Markup:
     """What one side says, with its instance."""
     head = tag("h4", {}, tag("bdi", {}, escape(title, 80)))
     lines = [tag("p", {}, escape(sentence(words), 900)) for words in side_words(side)]

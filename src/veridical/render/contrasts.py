@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from veridical.evaluate.differences import Difference
-from veridical.records import Explanation, Explanations
+from veridical.evaluate.differences import Difference, Side
+from veridical.records import Explanation
 from veridical.render.beside import notes_of, span_of
 from veridical.render.blocks import EMPTY, Row, badge, boxed, draw_bar, legend, notes, paragraph, saying
 from veridical.render.board import BODY, SMALL, STRONG, Block, Board, Ink, Look, beside, share, stacked
@@ -65,13 +65,13 @@ def contrast(d: Difference, look: Look) -> list[Block]:
     ]
 
 
-def _told(title: str, side: Explanation | Explanations, look: Look) -> Block:
+def _told(title: str, side: Side, look: Look) -> Block:
     """What one side says."""
     lines = [paragraph(sentence(words), look, SMALL, 6) for words in side_words(side)]
     return stacked([paragraph(plain(title, 80), look, TITLE), *lines], 0.05)
 
 
-def _seen(d: Difference, side: Explanation | Explanations, chosen: list[int], look: Look) -> Block:
+def _seen(d: Difference, side: Side, chosen: list[int], look: Look) -> Block:
     """The instance of one side."""
     if not isinstance(side, Explanation) or side.view is None:
         return EMPTY

@@ -9,10 +9,11 @@ from itertools import chain
 
 import numpy as np
 
-from veridical.evaluate.differences import Difference, differ
+from veridical.evaluate.differences import Difference, Side, differ
 from veridical.records import Explanation, Explanations, Floats
 from veridical.render.glyphs import glyphs
 from veridical.render.marks import Marks, keyed, letters, marks_of
+from veridical.render.stores import store_words
 from veridical.render.terminal import column, solid, wrap
 from veridical.render.words import (
     asked_words,
@@ -27,6 +28,7 @@ from veridical.render.words import (
     shorten,
     teller,
 )
+from veridical.scale.store import Store
 
 MOST_PARTS, MOST_ROWS = 10, 5  # in a terminal
 LARGER, NOISE, UNMEASURED = "●", "○", "?"
@@ -60,12 +62,14 @@ def formats(d: Difference, chosen: list[int]) -> Floats:
     return np.concatenate([np.nan_to_num(d.weights[chosen]).ravel(), d.difference[chosen]])
 
 
-def side_words(side: Explanation | Explanations) -> list[str]:
+def side_words(side: Side) -> list[str]:
     """What one side says: answers, fidelity, what was asked, verdict."""
     if isinstance(side, Explanations):
         found = digest(side)
         fidelity = f"median held-out R² {number(found.fidelity)}"
         return [f"{count(found.n_items, 'explanation')}, {fidelity}, {percent(found.passed)} can be believed"]
+    if not isinstance(side, Explanation):
+        return [store_words(side)] if isinstance(side, Store) else [count(len(side), "explanation")]
     e = side
     answers = f"the model says {number(e.prediction)}, the {teller(e)} {number(e.local_prediction)}"
     mark = "believe it" if e.verdict.passed else "read with care"
@@ -76,7 +80,7 @@ def side_words(side: Explanation | Explanations) -> list[str]:
     ]
 
 
-def sides(d: Difference) -> list[tuple[str, Explanation | Explanations]]:
+def sides(d: Difference) -> list[tuple[str, Side]]:
     """Both sides, each with its name."""
     return [(d.titles[0], d.first), (d.titles[1], d.second)]
 
@@ -103,7 +107,7 @@ def _own_names(d: Difference, j: int) -> tuple[str, ...]:
 
 def changed(d: Difference, k: int) -> list[tuple[int, Difference]]:
     """Of many rows, the k whose explanations are farthest apart, each as a difference of its own."""
-    if not isinstance(d.first, Explanations) or not isinstance(d.second, Explanations):
+    if isinstance(d.first, Explanation) or isinstance(d.second, Explanation):
         return []
     rows = [int(i) for i in d.rows[:k] if d.changes[i] > 0]
     return [(i, differ(d.first[i], d.second[i], d.titles)) for i in rows]
@@ -130,7 +134,7 @@ def difference_picture(difference: Difference, width: int = 80) -> str:
     return "\n".join(chain.from_iterable(wrap(line, width) for line in lines))
 
 
-def _view(d: Difference, title: str, side: Explanation | Explanations, chosen: list[int], width: int) -> list[str]:
+def _view(d: Difference, title: str, side: Side, chosen: list[int], width: int) -> list[str]:
     """One side's instance with its parts marked."""
     if not isinstance(side, Explanation) or side.view is None or not chosen:
         return []

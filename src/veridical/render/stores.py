@@ -23,6 +23,13 @@ def stored(store: Store) -> Markup:
     return join(title, facts(_facts(store)), notes([f"Folder: {store.path}"]))
 
 
+def store_words(store: Store) -> str:
+    """What a store holds, in a line."""
+    found = {name: value for name, value, _ in _facts(store)}
+    n = len(store) - store.manifest["n_failed"]
+    return f"{count(n, 'explanation')}, mean held-out R² {found['Fidelity']}, {found['Verdicts']} can be believed"
+
+
 def _state(store: Store) -> str:
     done, known = store.manifest["n_done"], store.manifest["n_rows"]
     if store.manifest["complete"]:

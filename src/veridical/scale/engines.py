@@ -3,42 +3,26 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any
 
 from joblib import cpu_count
 
-from veridical.errors import check_whole
+from veridical.errors import InputError, check_whole
+from veridical.scale.over_dask import Dask
+from veridical.scale.over_ray import Ray
+from veridical.scale.over_spark import Spark
+from veridical.scale.pools import AHEAD, Engine, Result, handed, tried
 from veridical.scale.sources import Source
-from veridical.scale.work import Chunk, Done, Failed, Job, explained, packed, recalled
+from veridical.scale.work import Chunk, Done, Job, explained, packed, recalled
 
-__all__ = ["Engine", "Local", "Threads"]
-
-AHEAD = 2  # chunks a worker that wait for it or are done by it
-
-Result: TypeAlias = Done | Failed
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """Frozen settings that say who does the work."""
-
-    def source(self, X: Any) -> Source | None:
-        """Where the instances of a table of the engine's own come from; None if it is not one."""
-        ...
-
-    def run(self, job: Job, chunks: Iterator[Chunk]) -> Iterator[Result]:
-        """Hand the chunks to ``explained``, and give back what came of each, once, in any order.
-
-        Chunks are drawn when there is room for them, a few at a time; what a chunk raises is no error here.
-        """
-        ...
+__all__ = ["Dask", "Engine", "Local", "Ray", "Spark", "Threads"]
 
 
 @dataclass(frozen=True)
@@ -86,37 +70,15 @@ class Local:
         with tempfile.TemporaryDirectory(prefix="veridical-") as folder:
             path = Path(folder, "job")
             path.write_bytes(packed(job))
-            for first in chunks:
-                with _leaving(ProcessPoolExecutor(n_workers(self.n_jobs))) as pool:
+            while few := list(islice(chunks, n_workers(self.n_jobs))):
+                with _leaving(ProcessPoolExecutor(len(few))) as pool:
                     work = partial(pool.submit, _work, path)
-                    yield from handed(work, chain([first], chunks), AHEAD * n_workers(self.n_jobs))
+                    yield from handed(work, chain(few, chunks), AHEAD * len(few))
 
 
 def _work(path: Path, chunk: Chunk) -> Done:
     """Explain a chunk in a process that may have done others of the same job."""
     return explained(recalled(str(path), path.read_bytes), chunk)
-
-
-def handed(submit: Callable[[Chunk], Future[Done]], chunks: Iterator[Chunk], most: int) -> Iterator[Result]:
-    """Hand chunks to a pool, at most so many at a time; if the pool breaks, those in work have failed."""
-    waiting: dict[Future[Done], Chunk] = {}
-    for chunk in chunks:
-        try:
-            waiting[submit(chunk)] = chunk
-        except BrokenExecutor as cause:
-            yield Failed(chunk, cause)
-            break
-        if len(waiting) == most:
-            yield from _finished(waiting)
-    while waiting:
-        yield from _finished(waiting)
-
-
-def _finished(waiting: dict[Future[Done], Chunk]) -> Iterator[Result]:
-    """What came of those chunks that are finished first."""
-    for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-        cause, chunk = future.exception(), waiting.pop(future)
-        yield future.result() if cause is None else Failed(chunk, cause)
 
 
 @contextmanager
@@ -132,6 +94,20 @@ def _leaving(pool: Any) -> Iterator[Any]:
     pool.shutdown()
 
 
+def engine_asked(engine: Any, n_jobs: Any) -> Engine:
+    """The engine that the caller names; threads of this process by default."""
+    check_jobs(n_jobs)
+    if engine is None:
+        return Threads(n_jobs)
+    if isinstance(engine, type) or not isinstance(engine, Engine):
+        raise InputError(f"engine wants settings such as vd.engines.Local(n_jobs=2), not {engine!r}")
+    if n_jobs != 1:
+        raise InputError(
+            f"n_jobs is for work without an engine: say how many workers {engine!r} has by its own settings"
+        )
+    return engine
+
+
 def check_jobs(n_jobs: Any) -> None:
     """Refuse what is no number of workers."""
     if n_jobs != -1:
@@ -141,11 +117,3 @@ def check_jobs(n_jobs: Any) -> None:
 def n_workers(n_jobs: int) -> int:
     """How many workers that is."""
     return int(cpu_count()) if n_jobs == -1 else int(n_jobs)
-
-
-def tried(explain: Callable[[Chunk], Done], chunk: Chunk) -> Result:
-    """What came of a chunk."""
-    try:
-        return explain(chunk)
-    except Exception as cause:
-        return Failed(chunk, cause)

@@ -11,18 +11,20 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from veridical.attribute.ask import Model, heard
+from veridical.attribute.additive import Sums
+from veridical.attribute.ask import Model
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import CHUNK, Track
 from veridical.attribute.neighborhood import Answers
 from veridical.errors import InputError, VeridicalError
-from veridical.records import Explanation, Explanations, Representation, Shareable
+from veridical.records import Explanation, Explanations, Representation, Representer, Shareable
 from veridical.scale.engines import Engine
-from veridical.scale.folder import begin, finish, read_manifest
-from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of
+from veridical.scale.folder import begin, finish, is_complete
+from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of, told_by
 from veridical.scale.sources import InMemory, Source
 from veridical.scale.store import Store
-from veridical.scale.work import Chunk, Done, Failed, Job, apart, bare, numbered, representable, taken
+from veridical.scale.tables import paths_of, source_of_files
+from veridical.scale.work import Chunk, Done, Failed, Job, Open, apart, bare, numbered, representable, taken
 
 TRIES = 3  # of a chunk, before the run goes on without it
 SUSPECTS = 8  # failed chunks that are kept before they are tried again
@@ -40,8 +42,11 @@ class Run:
     size: int  # instances a chunk
 
 
-def source_of(engine: Engine, X: Any) -> Source:
-    """Where the instances come from."""
+def source_of(engine: Engine, X: Any, job: Job) -> Source:
+    """Where the instances come from: files, a table of the engine's own, or memory."""
+    paths = paths_of(X)
+    if paths is not None:
+        return source_of_files(paths, job.represent, job.keep)
     return engine.source(X) or InMemory.of(X)
 
 
@@ -50,8 +55,9 @@ def chunk_size(batch_size: int | None) -> int:
     return -(-(8 * CHUNK if batch_size is None else batch_size) // CHUNK) * CHUNK
 
 
-def explain_here(run: Run) -> Explanations:
+def explain_here(run: Run, model: Model) -> Explanations:
     """Explain all instances, and hold what comes out in memory."""
+    run, _ = with_sample(run, model)
     parts: dict[int, Sequence[Explanation | None]] = {}
 
     def hold(done: Done) -> None:
@@ -64,12 +70,12 @@ def explain_here(run: Run) -> Explanations:
 
 def explain_into(path: str | Path, run: Run, model: Model) -> Store:
     """Explain the instances that a store does not have yet."""
-    calls: list[int] = []
-    told = heard(model, calls.append)
-    folder, there = begin(path, _head(run, told))
-    if read_manifest(folder.path)["complete"] and run.source.n_rows is not None:
+    head = _head(run, model)
+    folder, there = begin(path, head)
+    if is_complete(folder, there) and run.source.n_rows is not None:
         return Store(folder.path)
-    whole = with_sample(replace(run, job=replace(run.job, folder=folder), size=folder.chunk_rows), told)
+    stored = replace(run, job=replace(run.job, folder=folder), size=folder.chunk_rows)
+    whole, n_calls = with_sample(stored, model)
     n_rows, left = 0, run.source.n_rows
     if left is not None:
         left -= sum(receipt.stop - receipt.start for receipt in there.values())
@@ -82,20 +88,19 @@ def explain_into(path: str | Path, run: Run, model: Model) -> Store:
                 yield chunk
 
     _follow(whole, missing(), lambda done: None, left)
-    finish(folder, n_rows, sum(calls))
+    finish(folder, n_rows, n_calls + (0 if head.answers is None else len(head.answers)))
     return Store(folder.path)
 
 
 def _head(run: Run, model: Model) -> Head:
     """What a store is of."""
     job = run.job
-    first, _ = apart(run.source.head(FIRST), job.keep)
-    _, errors = representable(job.represent, first)
-    good = taken(first, [i for i, error in enumerate(errors) if error is None])
+    first, _ = apart(run.source.head(FIRST), job)
+    good = taken(first, [i for i, _ in represented(job.represent, first)])
     return Head(
         settings_of(job.method, job.target, job.classes, job.seed),
         seen_by(job.represent, good),
-        {"first": content_of(first)},
+        {"first": content_of(first), **told_by(run.source)},
         answers_of(model, job.represent, good),
         job.keep,
         run.size,
@@ -114,31 +119,46 @@ def _follow(run: Run, chunks: Iterator[Chunk], note: Callable[[Done], None], n_r
     deque(run.track(rows(), total=n_rows), maxlen=0)
 
 
-def with_sample(run: Run, model: Model) -> Run:
-    """A run with the sample that all instances share, where they can.
+def with_sample(run: Run, model: Model) -> tuple[Run, int]:
+    """A run with the sample that all instances share, where they can, and how often the model was asked for it.
 
-    The whole ladder of samples is asked about here, so that no worker ever asks again.
+    The whole ladder of samples is asked about here, so that no worker ever asks again. What this process knows
+    now, it need not make again to do some of the work.
     """
-    first = first_of(run.job, run.source)
-    if not isinstance(run.job.method, Lime) or not isinstance(first, Shareable):
-        return run
-    answers = Answers(model, first.common, run.job.seed)
+    first, job = first_of(run.job, run.source), run.job
+    if not isinstance(job.method, Lime) or not isinstance(first, Shareable):
+        return replace(run, job=replace(job, memory=[Open(model, None)])), 0
+    answers = Answers(model, first.common, job.seed)
+    pieces = job.method.ladder(first)
     with threadpool_limits(1, "blas"):
-        for piece in run.job.method.ladder(first):
+        for piece in pieces:
             answers(*piece)
-    return replace(run, job=replace(run.job, common=first.common, sample=answers.pieces))
+    known = [Open(model, Sums(answers))]
+    return replace(run, job=replace(job, common=first.common, sample=answers.pieces, memory=known)), pieces[-1][1]
 
 
 def first_of(job: Job, source: Source) -> Representation:
     """The first instance that can be represented, among those of the first block."""
-    instances, errors = representable(job.represent, apart(source.head(CHUNK), job.keep)[0])
-    batch, why = instances.batch(0, len(instances)), next(filter(None, errors), None)
-    for i in range(len(instances)):
+    errors: list[InputError] = []
+    found = represented(job.represent, apart(source.head(CHUNK), job)[0], errors.append)
+    for _, representation in found:
+        return representation
+    raise numbered(0, errors[0]) if errors else InputError("there are no rows to explain")
+
+
+def represented(
+    represent: Representer, X: Any, tell: Callable[[InputError], None] = lambda error: None
+) -> Iterator[tuple[int, Representation]]:
+    """The instances that can be represented, one after the other, with their places."""
+    instances, errors = representable(represent, X)
+    for error in filter(None, errors):
+        tell(error)
+    batch = instances.batch(0, len(instances))
+    for at, i in enumerate([i for i, error in enumerate(errors) if error is None]):
         try:
-            return batch[i]
+            yield i, batch[at]
         except InputError as error:
-            why = why or bare(error)
-    raise InputError("there are no rows to explain") if why is None else numbered(0, why)
+            tell(bare(error))
 
 
 def finished(engine: Engine, job: Job, chunks: Iterator[Chunk]) -> Iterator[Done]:
@@ -188,18 +208,20 @@ def _again(engine: Engine, job: Job, failed: Failed) -> Done | Failed:
 
 def accounted(engine: Engine, job: Job, chunks: Iterator[Chunk]) -> Iterator[Done | Failed]:
     """What an engine makes of chunks, each of which must come back once."""
-    out: set[int] = set()
+    out: dict[int, Chunk] = {}
 
     def handed() -> Iterator[Chunk]:
         for chunk in chunks:
-            out.add(chunk.number)
+            out[chunk.number] = chunk
             yield chunk
 
     for result in engine.run(job, handed()):
         number = result.number if isinstance(result, Done) else result.chunk.number
         if number not in out:
             raise VeridicalError(f"{engine} gave chunk {number} back twice, or never had it: it loses count")
-        out.remove(number)
+        had = out.pop(number)
+        if isinstance(result, Done) and (result.start, result.stop) != (had.start, had.stop):
+            raise VeridicalError(f"{engine} gave other rows back for chunk {number}: it mixes chunks up")
         if isinstance(result, Failed) and isinstance(result.cause, VeridicalError):
             raise result.cause
         yield result

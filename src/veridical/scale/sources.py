@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
+import pandas as pd
 from scipy.sparse import issparse
 
 from veridical.attribute.ask import n_rows
@@ -69,3 +71,17 @@ class InMemory:
         for number, start in enumerate(range(0, self.n_rows, size)):
             stop = min(start + size, self.n_rows)
             yield Chunk(number, start, stop, Given(taken(self.X, slice(start, stop))))
+
+
+def check_columns(path: Path, columns: Sequence[str], first: Path, wanted: Sequence[str]) -> None:
+    if list(columns) != list(wanted):
+        odd = sorted(set(columns) ^ set(wanted)) or list(columns)
+        raise InputError(f"{path} has other columns than {first}, or in another order: {', '.join(odd[:5])}")
+
+
+def counted(frames: Iterator[pd.DataFrame]) -> Iterator[Chunk]:
+    """Chunks of rows that are read here."""
+    start = 0
+    for number, frame in enumerate(frames):
+        yield Chunk(number, start, start + len(frame), Given(frame))
+        start += len(frame)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar, cast
@@ -27,6 +28,8 @@ from veridical.records import (
     Representer,
     Seed,
 )
+from veridical.represent.fields import Fields
+from veridical.represent.rows import Rows
 from veridical.scale.folder import Folder
 from veridical.scale.parts import Piece, Receipt
 
@@ -105,16 +108,21 @@ class Job:
         return self.memory[0]
 
 
-def packed(job: Job) -> bytes:
-    """A job as it travels to other processes; functions of a script or notebook travel, too."""
+def pickled(what: Any) -> bytes:
+    """Anything as it travels to other processes; functions of a script or notebook travel, too."""
     from joblib.externals.loky.cloudpickle_wrapper import dumps
 
+    return bytes(dumps(what))
+
+
+def packed(job: Job) -> bytes:
+    """A job as it travels to other processes."""
     try:
-        return bytes(dumps(job))
+        return pickled(job)
     except Exception as cause:
         for name in ("predict", "represent", "method", "target", "folder"):
             try:
-                dumps(getattr(job, name))
+                pickled(getattr(job, name))
             except Exception as reason:
                 raise InputError(_no_travel(name, reason)) from reason
         raise InputError(f"the work cannot be sent to other processes: {cause}") from cause
@@ -150,7 +158,7 @@ def explained(job: Job, chunk: Chunk) -> Done:
     calls: list[int] = []
     found: list[Explanation | VeridicalError] = []
     with threadpool_limits(1, "blas"):
-        X, kept = apart(chunk.load(), job.keep)
+        X, kept = apart(chunk.load(), job)
         for start in range(0, chunk.stop - chunk.start, CHUNK):
             found += _block(job, taken(X, slice(start, start + CHUNK)), chunk.start + start, calls.append)
     errors = {chunk.start + i: e for i, e in enumerate(found) if isinstance(e, VeridicalError)}
@@ -176,7 +184,9 @@ def _block(job: Job, X: Any, start: int, hear: Callable[[int], None]) -> list[Ex
     own = OneByOne(model, instances, numbers)
     work = Work(job.method, model, job.target, job.seed, own, opened.sums)
     batch = instances.batch(0, len(numbers))
-    found: dict[int, Explanation | VeridicalError] = {**work.at_once(batch, numbers)}
+    found = dict[int, Explanation | VeridicalError]()
+    with suppress(InputError, ModelError):  # which is said where an instance is explained alone
+        found |= work.at_once(batch, numbers)
     for i, number in enumerate(numbers):
         try:
             found[number] = found[number] if number in found else work(batch[i], number)
@@ -271,16 +281,21 @@ def numbered(number: int, error: VeridicalError) -> VeridicalError:
     return type(error)(f"row {number}: {error}")
 
 
-def apart(X: Any, keep: Sequence[str]) -> tuple[Any, pd.DataFrame | None]:
-    """The model's columns, and those that are kept beside."""
-    if not keep:
-        return X, None
-    if not isinstance(X, pd.DataFrame):
-        raise InputError(f"keep names columns of a table, but X is {type(X).__name__}: leave keep out")
-    missing = [name for name in keep if name not in X.columns]
-    if missing:
-        raise InputError(f"keep names {missing[0]!r}, which is no column of X")
-    return X.drop(columns=list(keep)), X[list(keep)]
+def apart(X: Any, job: Job) -> tuple[Any, pd.DataFrame | None]:
+    """The instances, and the columns that are kept beside them.
+
+    Where instances are no table rows, the one column that is left holds them.
+    """
+    kept = None
+    if job.keep:
+        if not isinstance(X, pd.DataFrame):
+            raise InputError(f"keep names columns of a table, but X is {type(X).__name__}: leave keep out")
+        missing = [name for name in job.keep if name not in X.columns]
+        if missing:
+            raise InputError(f"keep names {missing[0]!r}, which is no column of X")
+        X, kept = X.drop(columns=list(job.keep)), X[list(job.keep)]
+    alone = isinstance(X, pd.DataFrame) and X.shape[1] == 1 and not isinstance(job.represent, (Rows, Fields))
+    return X.iloc[:, 0].to_list() if alone else X, kept
 
 
 def taken(X: Any, which: slice | list[int]) -> Any:

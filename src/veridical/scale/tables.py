@@ -1,0 +1,152 @@
+"""Tables in files that may be larger than memory: which are meant, and those of Parquet, which workers read."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from veridical.errors import InputError, require
+from veridical.records import Representer
+from veridical.scale.blocks import Slice, chunks_of
+from veridical.scale.lines import LINES, Lines, types_of
+from veridical.scale.sources import Source, check_columns, counted
+from veridical.scale.work import Chunk
+
+PARQUET = (".parquet", ".pq")
+LARGE = 2**17  # rows a row group, above which it is read once, here, and not by everyone who needs some of it
+
+
+def paths_of(X: Any) -> tuple[Path, ...] | None:
+    """The files that X names: a path, a folder, a pattern or a list of paths; None if it names none."""
+    if isinstance(X, (list, tuple)) and X and all(_is_name(x) for x in X):
+        return tuple(chain.from_iterable(_meant(x) for x in X))
+    return _meant(X) if _is_name(X) else None
+
+
+def _is_name(x: Any) -> bool:
+    """A path, or a text that can only be meant as one."""
+    return isinstance(x, Path) or (isinstance(x, str) and x.lower().endswith((*PARQUET, *LINES)))
+
+
+def _meant(place: str | Path) -> tuple[Path, ...]:
+    path = Path(place)
+    if path.is_dir():
+        found = sorted(p for p in path.iterdir() if p.suffix.lower() in (*PARQUET, *LINES))
+        what = f"the folder {str(place)!r} has no Parquet or CSV files in it"
+    elif path.exists():
+        found, what = [path], ""
+    else:
+        found = sorted(map(Path, glob.glob(str(place), recursive=True)))
+        what = f"there is no file {str(place)!r}"
+    if not found:
+        raise InputError(what)
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Slices:
+    """Rows of Parquet files, read where they are needed."""
+
+    slices: tuple[tuple[Path, int, int], ...]  # file, first row, and the row after the last
+
+    def __call__(self) -> pd.DataFrame:
+        return frame_of([_read(path, start, stop) for path, start, stop in self.slices])
+
+
+def _read(path: Path, start: int, stop: int) -> Any:
+    """Some rows of a Parquet file, by the row groups that they lie in."""
+    parquet = require("pyarrow.parquet", extra="parquet")
+    with path.open("rb") as stream:
+        file = parquet.ParquetFile(stream)
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        ends = list(accumulate(sizes, initial=0))
+        inside = [i for i, (a, b) in enumerate(pairwise(ends)) if a < stop and b > start]
+        return file.read_row_groups(inside).slice(start - ends[inside[0]], stop - start)
+
+
+def frame_of(tables: Sequence[Any]) -> pd.DataFrame:
+    """Tables of Arrow as one of pandas; whole numbers stay what they are, though some be missing."""
+    pa = require("pyarrow", extra="parquet")
+    whole = pa.concat_tables(tables, promote_options="permissive") if len(tables) > 1 else tables[0]
+    frame: pd.DataFrame = whole.to_pandas(integer_object_nulls=True)
+    return frame.reset_index(drop=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Parquet:
+    """Rows of Parquet files, one file after the other."""
+
+    paths: tuple[Path, ...]
+    counts: tuple[int, ...]  # rows a file
+    largest: int  # rows of a row group, at most
+
+    @classmethod
+    def of(cls, paths: Sequence[Path]) -> Parquet:
+        """Files that have the same columns."""
+        parquet = require("pyarrow.parquet", extra="parquet")
+        counts, largest, names = list[int](), 0, None
+        for path in paths:
+            try:
+                known = parquet.read_metadata(path)
+                columns = parquet.read_schema(path).names
+            except Exception as cause:  # a damaged file raises anything
+                raise InputError(f"{path} cannot be read as Parquet: {cause}") from cause
+            names = names or columns
+            check_columns(path, columns, paths[0], names)
+            counts.append(known.num_rows)
+            largest = max([largest, *(known.row_group(i).num_rows for i in range(known.num_row_groups))])
+        return cls(tuple(paths), tuple(counts), largest)
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.counts)
+
+    def head(self, n: int) -> pd.DataFrame:
+        if not self.n_rows:
+            raise InputError(f"{self.paths[0]} has no rows")
+        return next(self._read(n))
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        if self.largest > LARGE:
+            yield from counted(self._read(size))
+            return
+        yield from chunks_of(self.counts, size, self._slices)
+
+    def _slices(self, cuts: Sequence[Slice]) -> Slices:
+        return Slices(tuple((self.paths[cut.block], cut.start, cut.stop) for cut in cuts))
+
+    def _read(self, size: int) -> Iterator[pd.DataFrame]:
+        """All rows, so many at a time."""
+        pa, held, n = require("pyarrow", extra="parquet"), list[Any](), 0
+        for batch in self._batches(size):
+            table = pa.Table.from_batches([batch])
+            while n + table.num_rows >= size:
+                yield frame_of([*held, table.slice(0, size - n)])
+                table, held, n = table.slice(size - n), [], 0
+            held.append(table)
+            n += table.num_rows
+        if n:
+            yield frame_of(held)
+
+    def _batches(self, size: int) -> Iterator[Any]:
+        parquet = require("pyarrow.parquet", extra="parquet")
+        for path in self.paths:
+            with path.open("rb") as stream:
+                yield from parquet.ParquetFile(stream).iter_batches(size)
+
+
+def source_of_files(paths: tuple[Path, ...], represent: Representer, keep: Sequence[str] = ()) -> Source:
+    """The rows of files of one kind."""
+    kinds = {path.suffix.lower() for path in paths}
+    if kinds <= {*PARQUET}:
+        return Parquet.of(paths)
+    if len(kinds) > 1 or not kinds <= {*LINES}:
+        known = ", ".join((*PARQUET, *LINES))
+        raise InputError(f"files of rows are all of one kind, {known}; these end in {', '.join(sorted(kinds))}")
+    return Lines(paths, types_of(represent, keep))
