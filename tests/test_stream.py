@@ -37,6 +37,15 @@ METHODS: dict[str, Any] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def stacked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Few fits are stacked here, too; how many, at a time."""
+    found, solve = list[int](), Stack.solve
+    monkeypatch.setattr(stream, "STACKED", 2)
+    monkeypatch.setattr(Stack, "solve", lambda stack, y: (found.append(len(y)), solve(stack, y))[1])
+    return found
+
+
 class Watched(nn.Module):  # type: ignore[misc]
     """A network of pictures that notes how many it is asked about at once."""
 
@@ -146,7 +155,7 @@ def test_texts() -> None:
 
 
 def test_small_pictures_are_asked_about_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.attribute.network.AT_ONCE", 2**24)
+    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
     net = network()
     flow(task(net), vd.Grid(4, 4), PICTURES)
     assert net.module.seen == [5 * 129]
@@ -156,8 +165,19 @@ def test_small_pictures_are_asked_about_together(monkeypatch: pytest.MonkeyPatch
     assert net.module.seen == [2 * 129, 2 * 129, 129]
 
 
+def test_many_plain_fits_are_made_at_once(stacked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    flow(task(network()), vd.Grid(4, 4), PICTURES)
+    assert stacked == [5]
+    stacked.clear()
+    for name in ("sparse", "ridge", "tree"):
+        flow(task(network(), METHODS[name]), vd.Grid(4, 4), PICTURES)
+    monkeypatch.setattr(stream, "STACKED", 6)
+    flow(task(network()), vd.Grid(4, 4), PICTURES)
+    assert stacked == []
+
+
 def test_those_that_are_not_settled_go_on_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.attribute.network.AT_ONCE", 2**24)
+    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
     net = network()
     found = flow(task(net, METHODS["adaptive"]), vd.Grid(4, 4), PICTURES)
     calls = np.array([why.n_calls for why in found])
@@ -214,7 +234,7 @@ def test_explain_many_streams_where_a_device_can(monkeypatch: pytest.MonkeyPatch
             calls.append(total)
             yield why
 
-    monkeypatch.setattr("veridical.attribute.network.AT_ONCE", 2**24)
+    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
     for settings in ({}, {"batch_size": 2}, {"n_jobs": 2}):
         net.module.seen.clear()
         check_same(

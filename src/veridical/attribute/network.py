@@ -99,8 +99,10 @@ class Network:
             return self.answered(self._checked(self._run(fresh), len(fresh)))  # it may change them in place
 
         with torch.no_grad(), without_chance(self.module):
-            answers, way = launched(answer, inputs, KNOWN.get(self.module) or Way.first(self._like()))
-        KNOWN[self.module] = way
+            first = KNOWN.get(self.module) or Way.first(self._like())
+            answers, way = launched(answer, inputs, first)
+        if way is not first:
+            KNOWN[self.module] = way
         return answers
 
     def switched(self, inputs: Any) -> Switched | None:

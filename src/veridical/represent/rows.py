@@ -186,9 +186,11 @@ class Row:
         s = self._scale(kernel)
         share, far = self.shares, np.exp(-0.5 / s)
         binary = (share + (1 - share) * far) ** 2 / (share + (1 - share) * far**2)
-        x = self.placed.normal[self.i]
-        normal = s / (1 + s) / np.sqrt(s / (2 + s)) * np.exp(x**2 / (2 + s) - x**2 / (1 + s))
-        return float(np.prod(np.where(self.background.is_normal, normal, binary)))
+        if self.background.normal:
+            x = self.placed.normal[self.i]
+            normal = s / (1 + s) / np.sqrt(s / (2 + s)) * np.exp(x**2 / (2 + s) - x**2 / (1 + s))
+            binary = np.where(self.background.is_normal, normal, binary)
+        return float(np.prod(binary))
 
     def draw(self, kernel: Kernel, seed: Seed, start: int, stop: int) -> Sample:
         """Samples of the background, weighted by proximity; or samples drawn near the row, where that pays."""

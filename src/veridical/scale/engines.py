@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +70,10 @@ class Local:
         with tempfile.TemporaryDirectory(prefix="veridical-") as folder:
             path = Path(folder, "job")
             path.write_bytes(packed(job))
-            for first in chunks:
-                with _leaving(ProcessPoolExecutor(n_workers(self.n_jobs))) as pool:
+            while few := list(islice(chunks, n_workers(self.n_jobs))):
+                with _leaving(ProcessPoolExecutor(len(few))) as pool:
                     work = partial(pool.submit, _work, path)
-                    yield from handed(work, chain([first], chunks), AHEAD * n_workers(self.n_jobs))
+                    yield from handed(work, chain(few, chunks), AHEAD * len(few))
 
 
 def _work(path: Path, chunk: Chunk) -> Done:

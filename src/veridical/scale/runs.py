@@ -17,10 +17,10 @@ from veridical.attribute.lime import Lime
 from veridical.attribute.many import CHUNK, Track
 from veridical.attribute.neighborhood import Answers
 from veridical.errors import InputError, VeridicalError
-from veridical.records import Explanation, Explanations, Representation, Shareable
+from veridical.records import Explanation, Explanations, Representation, Representer, Shareable
 from veridical.scale.engines import Engine
-from veridical.scale.folder import begin, finish, read_manifest
-from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of
+from veridical.scale.folder import begin, finish, is_complete
+from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of, told_by
 from veridical.scale.sources import InMemory, Source
 from veridical.scale.store import Store
 from veridical.scale.tables import paths_of, source_of_files
@@ -72,7 +72,7 @@ def explain_into(path: str | Path, run: Run, model: Model) -> Store:
     """Explain the instances that a store does not have yet."""
     head = _head(run, model)
     folder, there = begin(path, head)
-    if read_manifest(folder.path)["complete"] and run.source.n_rows is not None:
+    if is_complete(folder, there) and run.source.n_rows is not None:
         return Store(folder.path)
     stored = replace(run, job=replace(run.job, folder=folder), size=folder.chunk_rows)
     whole, n_calls = with_sample(stored, model)
@@ -96,12 +96,11 @@ def _head(run: Run, model: Model) -> Head:
     """What a store is of."""
     job = run.job
     first, _ = apart(run.source.head(FIRST), job)
-    _, errors = representable(job.represent, first)
-    good = taken(first, [i for i, error in enumerate(errors) if error is None])
+    good = taken(first, [i for i, _ in represented(job.represent, first)])
     return Head(
         settings_of(job.method, job.target, job.classes, job.seed),
         seen_by(job.represent, good),
-        {"first": content_of(first)},
+        {"first": content_of(first), **told_by(run.source)},
         answers_of(model, job.represent, good),
         job.keep,
         run.size,
@@ -140,14 +139,26 @@ def with_sample(run: Run, model: Model) -> tuple[Run, int]:
 
 def first_of(job: Job, source: Source) -> Representation:
     """The first instance that can be represented, among those of the first block."""
-    instances, errors = representable(job.represent, apart(source.head(CHUNK), job)[0])
-    batch, why = instances.batch(0, len(instances)), next(filter(None, errors), None)
-    for i in range(len(instances)):
+    errors: list[InputError] = []
+    found = represented(job.represent, apart(source.head(CHUNK), job)[0], errors.append)
+    for _, representation in found:
+        return representation
+    raise numbered(0, errors[0]) if errors else InputError("there are no rows to explain")
+
+
+def represented(
+    represent: Representer, X: Any, tell: Callable[[InputError], None] = lambda error: None
+) -> Iterator[tuple[int, Representation]]:
+    """The instances that can be represented, one after the other, with their places."""
+    instances, errors = representable(represent, X)
+    for error in filter(None, errors):
+        tell(error)
+    batch = instances.batch(0, len(instances))
+    for at, i in enumerate([i for i, error in enumerate(errors) if error is None]):
         try:
-            return batch[i]
+            yield i, batch[at]
         except InputError as error:
-            why = why or bare(error)
-    raise InputError("there are no rows to explain") if why is None else numbered(0, why)
+            tell(bare(error))
 
 
 def finished(engine: Engine, job: Job, chunks: Iterator[Chunk]) -> Iterator[Done]:
@@ -197,18 +208,20 @@ def _again(engine: Engine, job: Job, failed: Failed) -> Done | Failed:
 
 def accounted(engine: Engine, job: Job, chunks: Iterator[Chunk]) -> Iterator[Done | Failed]:
     """What an engine makes of chunks, each of which must come back once."""
-    out: set[int] = set()
+    out: dict[int, Chunk] = {}
 
     def handed() -> Iterator[Chunk]:
         for chunk in chunks:
-            out.add(chunk.number)
+            out[chunk.number] = chunk
             yield chunk
 
     for result in engine.run(job, handed()):
         number = result.number if isinstance(result, Done) else result.chunk.number
         if number not in out:
             raise VeridicalError(f"{engine} gave chunk {number} back twice, or never had it: it loses count")
-        out.remove(number)
+        had = out.pop(number)
+        if isinstance(result, Done) and (result.start, result.stop) != (had.start, had.stop):
+            raise VeridicalError(f"{engine} gave other rows back for chunk {number}: it mixes chunks up")
         if isinstance(result, Failed) and isinstance(result.cause, VeridicalError):
             raise result.cause
         yield result
