@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -245,6 +246,28 @@ def test_explain_many_streams_where_a_device_can(monkeypatch: pytest.MonkeyPatch
     bad = [*PICTURES[:2], np.full((3, 8, 8), np.nan)]
     with pytest.raises(InputError, match="number 2 of the list"):
         vd.explain_many(net, represent, bad, method=PLAIN)
+
+
+def test_into_a_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    net, represent = vd.Network(seeded(Fragile).double()), vd.Grid(4, 4, fill=vd.Constant(0))
+    pictures = PICTURES.copy()
+    pictures[1][:, 0, 0] = 9.0
+    alone = vd.explain_many(net, represent, pictures, method=PLAIN, store=tmp_path / "alone")
+    monkeypatch.setattr(
+        many, "task_of", lambda method, model, target, seed: Task(method, model, net, target, seed)
+    )
+    launches = list[int]()
+    launch = stream.Lane.launch
+    monkeypatch.setattr(
+        stream.Lane, "launch", lambda lane, asked: (launches.append(len(asked)), launch(lane, asked))[1]
+    )
+    found = vd.explain_many(net, represent, pictures, method=PLAIN, store=tmp_path / "streamed")
+    assert launches == [5]
+    assert list(found.failures["row"]) == [1]
+    assert list(found.failures["error"]) == list(alone.failures["error"])
+    assert found.manifest["n_calls"] == alone.manifest["n_calls"]
+    rows = [0, 2, 3, 4]
+    check_same([found[i] for i in rows], [alone[i] for i in rows])
 
 
 def test_only_lime_of_networks_streams() -> None:
