@@ -27,6 +27,7 @@ from sklearn.datasets import load_sample_images
 from sklearn.linear_model import Lasso
 from torch import nn
 
+import transformer
 import veridical as vd
 from laws import Floats, coins, every_mask, probabilities
 from limits import least_squares, shapley_values
@@ -376,6 +377,8 @@ def main(settings: argparse.Namespace) -> None:
                 found.append(rounding(each, known))
             print(table(found), flush=True)
             rows += found
+    if settings.networks is None:
+        rows += transformer.measure(device, settings.quick)
     finish("gpu", settings, rows, judge(rows))
 
 
