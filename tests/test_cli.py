@@ -20,6 +20,7 @@ import veridical as vd
 from veridical import cli
 from veridical.attribute import METHODS
 from veridical.attribute.purposes import PURPOSES
+from veridical.cli.engines import ENGINES
 from veridical.cli.given import track_of
 from veridical.cli.run import COMMANDS
 from veridical.cli.samples import write_samples
@@ -99,8 +100,8 @@ def test_help_and_version(capsys: Any) -> None:
 
 def test_the_names_are_those_of_the_registries() -> None:
     parts = [name for kinds in PARTS.values() for name in kinds]
-    known = (METHODS, GROUPINGS, PURPOSES, METRICS, CHECKS, CAUSES, parts)
-    said = ("METHODS", "GROUPINGS", "PURPOSES", "METRICS", "CHECKS", "CAUSES", "PARTS")
+    known = (METHODS, GROUPINGS, PURPOSES, METRICS, CHECKS, CAUSES, ENGINES, parts)
+    said = ("METHODS", "GROUPINGS", "PURPOSES", "METRICS", "CHECKS", "CAUSES", "ENGINES", "PARTS")
     for name, own in zip(said, known, strict=True):
         assert sorted(getattr(names, name)) == sorted(own), name
 
@@ -256,6 +257,23 @@ def test_rows(here: Path, rows: str, wanted: list[int]) -> None:
         ("explain model.py:linear data.csv --row 3 --out no/why.html", "there is no folder"),
         ("explain model.py:linear data.csv --row 3 --rng -1", "rng must be"),
         ("explain model.py:linear data.csv --row 3 --background nowhere.csv", "nowhere.csv"),
+        ("explain model.py:linear data.csv --keep ash", "say where by --store"),
+        ("explain model.py:linear data.csv --address tcp://here:1", "say whose by --engine dask"),
+        ("explain model.py:linear data.csv --engine local --address tcp://here:1", "say whose by --engine dask"),
+        ("explain model.py:linear data.csv --engine dusk", "did you mean dask?"),
+        ("explain model.py:linear data.csv --workers 0", "--workers must be a whole number of at least 1"),
+        ("explain model.py:linear data.csv --workers 2 --keep ash", "say where by --store"),
+        ("explain model.py:linear data.csv --workers 2 --row 1", "--row explains one row"),
+        ("explain model.py:linear data.csv --workers 2 --out why.txt", "the name must end in .json"),
+        ("explain model.py:linear data.csv --store kept --json", "veridical show kept --out FILE"),
+        ("explain model.py:linear data.csv --store no/kept", "there is no folder 'no'"),
+        ("explain model.py:linear data.csv --store data.csv", "a file has that name"),
+        ("explain model.py:linear data.csv --store apples", "holds other files"),
+        ("explain model.py:linear data.csv --store kept --keep ahs", "keep names 'ahs', which is no column"),
+        ("show apples", "is no store of explanations"),
+        ("pick apples", "is no store of explanations"),
+        ("compare apples one.json", "is no store of explanations"),
+        ("show nowhere", "nowhere"),
         ("pick nowhere.json", "nowhere.json"),
         ("group model.py:linear data.csv --k many", "--k wants a number of groups"),
         ("group model.py:linear data.csv --method lima", "did you mean lime?"),

@@ -49,7 +49,7 @@ def slow(clock: list[float], n: int, seconds: float) -> Iterator[int]:
         (Pace(30, 40, "rows", 60.0, 60.0), "30 of 40 rows (75 %), 0.5 rows/s, 0:20 left"),
         (Pace(30, 40, "rows", 65.0, 60.0), "30 of 40 rows (75 %), 0.5 rows/s, 0:15 left"),
         (Pace(30, 40, "rows", 99.0, 60.0), "30 of 40 rows (75 %), 0.5 rows/s, 0:00 left"),
-        (Pace(20, 81, "calls, at most", 20.0, 20.0), "20 of at most 81 calls (25 %), 1 calls/s, at most 1:01 left"),
+        (Pace(20, 81, "calls, at most", 20, 20), "20 of at most 81 calls (25 %), 1 calls/s, at most 1:01 left"),
         (Pace(12340, None, "calls", 7.0, 7.0), "12,340 calls, 1,763 calls/s, 0:07 so far"),
         (Pace(40, 80, "rows", 4e4, 4e4), "40 of 80 rows (50 %), 0.001 rows/s, 11:06:40 left"),
         (Pace(0, 0, "rows", 7.0, 7.0), "0 rows, 0:07 so far"),

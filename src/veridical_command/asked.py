@@ -73,7 +73,18 @@ class Asking(Asked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explain(Asking, Choice, Given):
+class Scale:
+    """Where many rows are worked on, and where what is found is kept."""
+
+    store: options.Store = None
+    engine: options.Engine = None
+    workers: options.Workers = None
+    address: options.Address = None
+    keep: options.Keep = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explain(Scale, Asking, Choice, Given):
     """Explain predictions: why did the model say that?"""
 
     fail: options.Fail = False
@@ -150,7 +161,7 @@ class Veracity(Asked, Given):
 class Compare(Asking, Choice):
     """Hold two explanations side by side: do they differ by more than their noise?"""
 
-    first: Annotated[str, argument("FIRST", "A saved explanation, or a model.")]
+    first: Annotated[str, argument("FIRST", "A saved explanation, a file or store of many, or a model.")]
     second: Annotated[str, argument("SECOND", "Another one.")]
     data: Annotated[list[str] | None, argument("DATA", "What two models explain.")] = None
     names: options.Names = None
@@ -161,7 +172,7 @@ class Compare(Asking, Choice):
 class Show(Shown):
     """Show or convert what was saved."""
 
-    file: Annotated[str, argument("FILE", "A .json or .parquet file.")]
+    file: Annotated[str, argument("FILE", "A .json or .parquet file, or the folder of a store.")]
     row: options.Saved = None
 
 

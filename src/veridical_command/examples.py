@@ -19,9 +19,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "veridical explain model.py:topic texts.jsonl --label topic --row 0 --json",
         "veridical explain model.py:ripe apples --row apple-0.png --purpose content --out apple.html",
         "veridical explain model.joblib data.csv --row 3 --target Barolo --method kernel_shap --trust",
+        "veridical explain model.py:forest data.csv --background train.csv --workers 2 --store nightly",
     ),
     "pick": (
         "veridical pick many.parquet --budget 3",
+        "veridical pick nightly --target Barolo --budget 3",
         "veridical pick model.py:forest data.csv --target Barolo --budget 3 --k 5 --out pick.html",
     ),
     "group": ("veridical group model.py:linear data.csv --target Barolo --k 3 --method gime --out groups.html",),
@@ -43,6 +45,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "show": (
         "veridical show many.parquet",
         "veridical show many.parquet --row 7 --out seventh.svg",
+        "veridical show nightly",
     ),
     "version": ("veridical version",),
 }

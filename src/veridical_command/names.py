@@ -30,3 +30,4 @@ CAUSES = (
     *("carlini_wagner", "drawn_shape", "edited_columns", "noisy_parts", "pgd", "spsa", "square"),
     *("swapped_parts", "swapped_words"),
 )
+ENGINES = ("local", "dask", "ray", "spark")

@@ -7,7 +7,7 @@ import typer
 
 from veridical_command import names
 
-DATA, QUESTION, OUTPUT = "Data", "Question", "Output"  # panels of the help
+DATA, QUESTION, SCALE, OUTPUT = "Data", "Question", "Many rows", "Output"  # panels of the help
 MODEL_FORMS = "a file (.onnx, .skops; with --trust also .joblib, .pkl, .pt2, .pt), module:name or file.py:name"
 DATA_FORMS = "CSV, Parquet, JSONL, text, picture or sound files, arrays (.npy), or folders of them"
 
@@ -108,6 +108,20 @@ Causes = Annotated[
     Text, option(QUESTION, "A,B", f"What is changed: {', '.join(names.CAUSES)}; else what fits.", names.CAUSES)
 ]
 Threshold = Annotated[float | None, option(QUESTION, "T", "Where one output makes the decision.")]
+
+Store = Annotated[
+    Text,
+    option(SCALE, "FOLDER", "Explain into a folder, which the same command goes on with where it was stopped."),
+]
+Engine = Annotated[
+    Text, option(SCALE, "ENGINE", f"What works on chunks of rows: {', '.join(names.ENGINES)}.", names.ENGINES)
+]
+Workers = Annotated[
+    int | None,
+    option(SCALE, "N", "How many processes work at a time; else one a core, or one where no engine is named."),
+]
+Address = Annotated[Text, option(SCALE, "URL", "Of a cluster that runs, as tcp://host:8786; else one is started.")]
+Keep = Annotated[Text, option(SCALE, "A,B", "Columns that are stored beside explanations, such as an id.")]
 
 Out = Annotated[
     list[str] | None,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from veridical import api
-from veridical.cli.given import Given, given_by, row_of, track_of
-from veridical.cli.names import method_of
+from veridical.cli.given import Given, given_by, question_of, row_of, track_of
+from veridical.cli.scale import explain_at_scale, is_at_scale
 from veridical.cli.show import check_outs, put
 from veridical.errors import InputError
 from veridical.records import Explanation, Explanations
@@ -16,6 +14,8 @@ from veridical_command import asked
 def explain(given: asked.Explain) -> int:
     """Explain one prediction, or many."""
     check_row(given)
+    if is_at_scale(given):
+        return explain_at_scale(given)
     about = given_by(given, given.model, given.data)
     check_outs(given, Explanations if row_asked(given, about) is None else Explanation)
     found = explained(given, about)
@@ -40,14 +40,14 @@ def row_asked(given: asked.Explain | asked.Compare, about: Given) -> int | None:
 def one(given: asked.Asking, about: Given, row: int) -> Explanation:
     """The explanation of one row."""
     x, track = about.data.instance(row), track_of(given, "calls, at most")
-    found: Explanation = api.explain(about.predict, about.represent, x, track=track, **_question(given, about))
+    found: Explanation = api.explain(about.predict, about.represent, x, track=track, **question_of(given, about))
     return found
 
 
 def many(given: asked.Asking, about: Given) -> Explanations:
     """The explanations of all rows."""
     track = track_of(given, "rows")
-    question = _question(given, about)
+    question = question_of(given, about)
     found: Explanations = api.explain_many(about.predict, about.represent, about.X, track=track, **question)
     return found
 
@@ -56,10 +56,3 @@ def check_row(given: asked.Explain | asked.Compare) -> None:
     """Refuse two ways of asking for rows at once."""
     if given.row is not None and given.rows is not None:
         raise InputError("--row explains one row, --rows several: give one of the two")
-
-
-def _question(given: asked.Asking, about: Given) -> dict[str, Any]:
-    """What is asked of the model."""
-    method = method_of(given.method, given.samples)
-    known = {"target": about.target, "classes": about.classes, "rng": given.rng}
-    return {**known, "method": method, "purpose": given.purpose}

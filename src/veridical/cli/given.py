@@ -10,12 +10,12 @@ from typing import Any
 
 from veridical.attribute.ask import VALUE
 from veridical.attribute.many import Track
-from veridical.cli.names import words
+from veridical.cli.names import method_of, words
 from veridical.cli.say import tell
 from veridical.errors import InputError
 from veridical.read.data import data_of
 from veridical.read.fit import fitted
-from veridical.read.models import model_of
+from veridical.read.models import Making, model_of
 from veridical.read.parts import OWN_BACKGROUND, representer_of
 from veridical.read.records import TABLE, Data, Loaded, Loading, Reading, near
 from veridical.records import Predict, Representer
@@ -36,6 +36,7 @@ class Given:
     target: Any
     classes: Sequence[Any] | None
     notes: tuple[str, ...]  # what was assumed
+    making: Making  # of the model, elsewhere
 
     @property
     def predict(self) -> Predict:
@@ -63,7 +64,8 @@ def given_by(about: asked.Asked, model: str, places: Sequence[str]) -> Given:
 
 def matched(about: asked.Asked, model: str, data: Data) -> Given:
     """A model with data that were read."""
-    loaded = model_of(model, Loading(about.trust, about.output, about.pixels or "0..1"))
+    making = Making(model, Loading(about.trust, about.output, about.pixels or "0..1"))
+    loaded = model_of(model, making.loading)
     whole = fitted(data, loaded, about.parts)
     behind = None if about.background is None else beside(about, about.background, loaded)
     if behind is None and whole.kind == TABLE and len(whole) == 1:
@@ -72,7 +74,8 @@ def matched(about: asked.Asked, model: str, data: Data) -> Given:
     own = (OWN_BACKGROUND,) if behind is None and whole.kind == TABLE else ()
     notes = (*loaded.notes, *whole.notes, *own)
     some = whole if about.rows is None else whole.some(rows_of(about.rows, whole))
-    return Given(loaded, represent, some, behind, target_of(about, loaded), classes_of(about, loaded), notes)
+    asked_of = target_of(about, loaded), classes_of(about, loaded)
+    return Given(loaded, represent, some, behind, *asked_of, notes, making)
 
 
 def beside(about: asked.Asked, place: str, loaded: Loaded) -> Data:
@@ -161,6 +164,13 @@ def classes_of(about: asked.Asked, loaded: Loaded) -> Sequence[Any] | None:
     """Names of the outputs, where the model does not say them itself."""
     own = getattr(getattr(loaded.predict, "__self__", None), "classes_", None)
     return words(about.classes) or (loaded.classes if own is None else None)
+
+
+def question_of(given: asked.Asking, about: Given) -> dict[str, Any]:
+    """What is asked of the model."""
+    method = method_of(given.method, given.samples)
+    known = {"target": about.target, "classes": about.classes, "rng": given.rng}
+    return {**known, "method": method, "purpose": given.purpose}
 
 
 def track_of(shown: asked.Shown, unit: str) -> Track | None:

@@ -8,6 +8,7 @@ from typing import Any
 from veridical.cli.say import say
 from veridical.errors import InputError, require
 from veridical.records import VERSION, Explanation, Explanations
+from veridical.scale.store import Store
 from veridical.serialize import load, save, write_json, writer_of
 from veridical_command import asked
 
@@ -27,13 +28,13 @@ def put(record: Any, given: asked.Shown) -> None:
         write_json(record, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     elif not given.quiet:
-        sys.stdout.write(_painted(record))
+        sys.stdout.write(painted(record))
     if not given.quiet:
         for path in given.out or ():
             say(f"written: {path}")
 
 
-def _painted(record: Any) -> str:
+def painted(record: Any) -> str:
     """The record as text, as wide as the terminal and in color where there is one."""
     rich = require("rich.console", extra="cli")
     console = rich.Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
@@ -55,9 +56,9 @@ def show(given: asked.Show) -> int:
 
 def _one(record: Any, given: asked.Show) -> Explanation:
     """One of many explanations."""
-    if not isinstance(record, Explanations):
+    if not isinstance(record, (Explanations, Store)):
         raise InputError(
-            f"--row is for files of many explanations; {given.file} holds one {type(record).__name__}"
+            f"--row is for files and stores of many explanations; {given.file} holds one {type(record).__name__}"
         )
     if given.row is None or not -len(record) <= given.row < len(record):
         raise InputError(f"there is no row {given.row}: {given.file} has {len(record)}, numbered from 0")

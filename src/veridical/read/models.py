@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from veridical.read.graphs import graph_of
 from veridical.read.places import finished, is_place, thing_at
 from veridical.read.records import Loaded, Loading
 from veridical.read.stored import from_skops, from_torch, network_of, unpickled
+from veridical.records import Predict
 
 
 def model_of(place: str, loading: Loading | None = None) -> Loaded:
@@ -33,6 +36,21 @@ def model_of(place: str, loading: Loading | None = None) -> Loaded:
         raise InputError(f"wanted one file with a model; {place!r} is {len(meant)}")
     beginning(path)
     return reader(path, loading)
+
+
+@dataclass(frozen=True)
+class Making:
+    """Makes the model at a place once more: what a process elsewhere is told, for not every model can be sent."""
+
+    place: str
+    loading: Loading
+    folder: str = field(default_factory=os.getcwd)  # where places are counted from, here as there
+
+    def __call__(self) -> Predict:
+        file, colon, name = self.place.rpartition(":") if is_place(self.place) else (self.place, "", "")
+        there = Path(self.folder, file)
+        sys.path.insert(0, self.folder)  # where a module is, if it is no file
+        return model_of(f"{there}{colon}{name}" if there.exists() else self.place, self.loading).predict
 
 
 def from_thing(thing: Any, place: str, loading: Loading) -> Loaded:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,11 @@ from veridical.attribute.single import one_thread
 from veridical.errors import InputError, VeridicalError
 from veridical.records import Explanation, Explanations, Representation, Representer, Shareable
 from veridical.scale.engines import Engine
-from veridical.scale.folder import begin, finish, read_manifest
-from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of
-from veridical.scale.lines import Lines
+from veridical.scale.folder import begin, finish, is_complete
+from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of, told_by
 from veridical.scale.sources import InMemory, Source
 from veridical.scale.store import Store
-from veridical.scale.tables import Parquet, paths_of, source_of_files
+from veridical.scale.tables import paths_of, source_of_files
 from veridical.scale.work import (
     Chunk,
     Done,
@@ -84,7 +82,7 @@ def explain_into(path: str | Path, run: Run, model: Model) -> Store:
     """Explain the instances that a store does not have yet."""
     head = _head(run, model)
     folder, there = begin(path, head)
-    if read_manifest(folder.path)["complete"] and run.source.n_rows is not None:
+    if is_complete(folder, there) and run.source.n_rows is not None:
         return Store(folder.path)
     stored = replace(run, job=replace(run.job, folder=folder), size=folder.chunk_rows)
     whole, n_calls = with_sample(stored, model)
@@ -112,23 +110,12 @@ def _head(run: Run, model: Model) -> Head:
     return Head(
         settings_of(job.method, job.target, job.classes, job.seed),
         seen_by(job.represent, good),
-        {"first": content_of(first), **_told_by(run.source, job)},
+        {"first": content_of(first), **told_by(run.source)},
         answers_of(model, job.represent, good),
         job.keep,
         run.size,
         run.source.n_rows,
     )
-
-
-def _told_by(source: Source, job: Job) -> dict[str, str]:
-    """What tells the rows of a source from others that begin alike: some from all over, or the sizes of files."""
-    if isinstance(source, InMemory):
-        some = taken(source.X, [i * (source.n_rows - 1) // FIRST for i in range(FIRST + 1)])
-        return {"some": content_of(apart(some, job)[0])}
-    if isinstance(source, (Parquet, Lines)):
-        sizes = [path.stat().st_size for path in source.paths]
-        return {"files": sha256(repr(sizes).encode()).hexdigest()}
-    return {}
 
 
 def _follow(run: Run, chunks: Iterator[Chunk], note: Callable[[Done], None], n_rows: int | None) -> None:
@@ -232,18 +219,20 @@ def _again(engine: Engine, job: Job, failed: Failed) -> Done | Failed:
 
 def accounted(engine: Engine, job: Job, chunks: Iterator[Chunk]) -> Iterator[Done | Failed]:
     """What an engine makes of chunks, each of which must come back once."""
-    out: set[int] = set()
+    out: dict[int, Chunk] = {}
 
     def handed() -> Iterator[Chunk]:
         for chunk in chunks:
-            out.add(chunk.number)
+            out[chunk.number] = chunk
             yield chunk
 
     for result in engine.run(job, handed()):
         number = result.number if isinstance(result, Done) else result.chunk.number
         if number not in out:
             raise VeridicalError(f"{engine} gave chunk {number} back twice, or never had it: it loses count")
-        out.remove(number)
+        had = out.pop(number)
+        if isinstance(result, Done) and (result.start, result.stop) != (had.start, had.stop):
+            raise VeridicalError(f"{engine} gave other rows back for chunk {number}: it mixes chunks up")
         if isinstance(result, Failed) and isinstance(result.cause, VeridicalError):
             raise result.cause
         yield result
