@@ -22,6 +22,7 @@ from veridical.records import Explanation, Explanations, Floats, Method, Predict
 from veridical.render.progress import Progress, beating, counting
 from veridical.scale.engines import Engine, engine_asked
 from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of
+from veridical.scale.sources import refuse_foreign
 from veridical.scale.store import Store, instances_of
 from veridical.scale.tables import paths_of
 from veridical.scale.work import Job
@@ -191,6 +192,7 @@ def explain_many(
     doing, track = engine_asked(engine, n_jobs), track or Progress()
     told = heard(model, beating(track))
     if engine is None and store is None and not keep and paths_of(X) is None:
+        refuse_foreign(X)
         instances = represent.each(X)
         plan = Plan(1000 if batch_size is None else int(batch_size), int(n_jobs))
         work = explain_all(method, told, instances, target, seed, plan)
