@@ -1,12 +1,12 @@
 """Explanations of pictures by networks on a GPU: time over the network's own, error against all masks, captum.
 
 A picture has 4 × 4 regions; a hidden one is zero. ``over`` is the time over that of the bare forward pass of as
-many pictures, in batches of the size that is quickest for it, both in turn within one run; for a stream both are
-a picture's share. ``error`` is the distance to the weights that all 2¹⁶ masks give in float32, relative to their
-size: the root mean square over pictures and seeds. Those weights depend on what is estimated, column ``weights``:
-"LIME" is least squares under lime's law and kernel, "captum's" captum's own kernel on pixels and lasso, "Shapley"
-the values by their definition. captum draws the same masks as it comes as in batches, so its error is given once.
-"bfloat16" has channels last, for the bare pass and for captum, too.
+many pictures, in batches of the size and with the order of channels that are quickest for it, both in turn within
+one run; for a stream both are a picture's share. ``error`` is the distance to the weights that all 2¹⁶ masks give
+in float32, relative to their size: the root mean square over pictures and seeds. Those weights depend on what is
+estimated, column ``weights``: "LIME" is least squares under lime's law and kernel, "captum's" captum's own kernel
+on pixels and lasso, "Shapley" the values by their definition. captum draws the same masks as it comes as in
+batches, so its error is given once. "bfloat16" has channels last, for captum, too.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from sklearn.datasets import load_sample_images
 from sklearn.linear_model import Lasso
 from torch import nn
 
+import transformer
 import veridical as vd
 from laws import Floats, coins, every_mask, probabilities
 from limits import least_squares, shapley_values
@@ -65,9 +66,9 @@ class Sizes:
     theirs: int = 1000  # captum's samples
     pictures: int = 64  # in a stream
     judged: int = 2  # pictures
-    seeds: int = 8
-    repetitions: int = 7
-    streams: int = 3
+    seeds: int = 6
+    repetitions: int = 5
+    streams: int = 2
 
 
 QUICK = Sizes(grid=2, samples=32, theirs=20, pictures=3, judged=1, seeds=1, repetitions=1, streams=1)
@@ -132,18 +133,18 @@ def photographs(n: int, side: int) -> Any:
 
 
 def cases(name: str, device: str, settings: argparse.Namespace) -> Iterable[Case]:
-    """The network in all precisions."""
+    """The network in all precisions; a small one in the first alone."""
     sizes = QUICK if settings.quick else Sizes()
     torch.manual_seed(0)
     module = (small().eval() if name == "small CNN" else resnet50(settings.weights)).to(device)
     raw = photographs(sizes.pictures, SIDES[name])
-    pictures = pictured(raw).to(device)
+    pictures = pictured(raw).contiguous().to(device)
     if name == "small CNN":
         pictures = pictures / 64
     with torch.inference_mode():
         targets = module(pictures).argmax(dim=1).tolist()
     shown = f"{name}, random weights" if name == "ResNet-50" and settings.weights is None else name
-    for precision in settings.precisions:
+    for precision in settings.precisions[: 1 if name == "small CNN" else None]:
         yield Case(shown, precision, module, raw, pictures, targets, sizes)
 
 
@@ -224,30 +225,35 @@ def _quickest_of(case: Case, method: Any) -> int:
     return min(times, key=times.__getitem__)
 
 
-def bare(answering: Answering, inputs: Any, times: int = 1) -> Callable[[], None]:
-    """The pass of inputs that lie ready on the device, in the batches that are quickest for it."""
+def bare(answering: Answering, pictures: Any, times: int = 1) -> Callable[[], None]:
+    """The pass of inputs that lie ready on the device, in the layout and batches that are quickest for it."""
+    given = answering.prepared(pictures)
+    layouts = given.contiguous(), given.contiguous(memory_format=torch.channels_last)
 
-    def run(at_once: int) -> None:
+    def run(inputs: Any, at_once: int, times: int = 1) -> None:
         with torch.inference_mode():
             for _ in range(times):
                 for piece in inputs.split(at_once):
                     answering.module(piece)
 
-    sizes = {min(size, len(inputs)) for size in (*BATCHES, len(inputs))}
-    device = inputs.device.type
-    spent = {size: min(timed(lambda size=size: run(size), device) for _ in range(3)) for size in sizes}
-    quickest = min(spent, key=spent.__getitem__)
-    return lambda: run(quickest)
+    spent = {}
+    for layout, inputs in enumerate(layouts):
+        for size in {min(size, len(given)) for size in (*BATCHES, len(given))}:
+            tries = [timed(partial(run, inputs, size), given.device.type) for _ in range(3)]
+            spent[layout, size] = min(tries)
+    layout, size = min(spent, key=spent.__getitem__)
+    return partial(run, layouts[layout], size, times)
 
 
-def truths(case: Case, answering: Answering, i: int) -> Truth:
+def truths(case: Case, ask: Callable[[Any], Any], i: int) -> Truth:
     """The weights of picture i that all masks give, by what is estimated."""
     d = case.sizes.grid**2
     designs, found = every_mask(d), []
     with torch.inference_mode():
         for start in range(0, len(designs), 512):
-            found.append(answering(case.shown(i, designs[start : start + 512]))[:, case.targets[i]])
-    y = torch.cat(found).double().cpu().numpy()
+            answers = torch.as_tensor(ask(case.shown(i, designs[start : start + 512])))
+            found.append(answers[:, case.targets[i]].double().cpu())
+    y = torch.cat(found).numpy()
     energies = np.bincount(
         case.labels.cpu().numpy().ravel(), (case.pictures[i].double() ** 2).sum(0).cpu().numpy().ravel()
     )
@@ -286,7 +292,7 @@ def measure(case: Case, known: list[Truth]) -> list[dict[str, Any]]:
     """One picture: the bare pass, our ways, captum's."""
     answering = Answering(case.module, case.precision)
     sizes, ways = (case.sizes.samples, case.sizes.theirs), [*ours(case), *theirs(case, answering)]
-    passes = {n: bare(answering, answering.prepared(case.shown(0, fair(n, case.sizes.grid**2)))) for n in sizes}
+    passes = {n: bare(answering, case.shown(0, fair(n, case.sizes.grid**2))) for n in sizes}
     calls = {str(n): run for n, run in passes.items()}
     calls |= {way.name: partial(way.explain, 0, 0) for way in ways if way.repeated}
     times = in_turn(calls, case.sizes.repetitions, case.device)
@@ -313,8 +319,8 @@ def fair(n: int, d: int) -> Floats:
 
 def rounding(case: Case, known: list[Truth]) -> dict[str, Any]:
     """What the precision itself costs: the weights of all masks against float32's."""
-    answering, found = Answering(case.module, case.precision), list[Truth]()
-    spent = timed(lambda: found.extend(truths(case, answering, i) for i in range(len(known))), case.device)
+    asked, found = network(case), list[Truth]()
+    spent = timed(lambda: found.extend(truths(case, asked, i) for i in range(len(known))), case.device)
     gaps = [distance(a["LIME"], b["LIME"]) for a, b in zip(found, known, strict=True)]
     n = 2 ** (case.sizes.grid**2)
     more = {"calls": n, "error": float(np.sqrt(np.mean(np.square(gaps)))), "weights": "LIME"}
@@ -325,7 +331,7 @@ def stream(case: Case) -> dict[str, Any]:
     """Many pictures: the time of one, over the bare pass of as many inputs."""
     answering, n, samples = Answering(case.module, case.precision), len(case.pictures), case.sizes.samples
     grid = vd.Grid(case.sizes.grid, case.sizes.grid, fill=vd.Constant(0))
-    inputs = answering.prepared(case.shown(0, fair(samples, case.sizes.grid**2)))
+    inputs = case.shown(0, fair(samples, case.sizes.grid**2))
     asked, method = network(case), vd.Lime(n_samples=samples)
     calls = {
         "pass": bare(answering, inputs, times=n),
@@ -367,9 +373,13 @@ def main(settings: argparse.Namespace) -> None:
             if known is None:
                 plain = Answering(each.module, "float32")
                 known = [truths(each, plain, i) for i in range(each.sizes.judged)]
-            found = [*measure(each, known), rounding(each, known), stream(each)]
+            found = [*measure(each, known), stream(each)]
+            if each.precision != "float32":
+                found.append(rounding(each, known))
             print(table(found), flush=True)
             rows += found
+    if settings.networks is None:
+        rows += transformer.measure(device, settings.quick)
     finish("gpu", settings, rows, judge(rows))
 
 

@@ -154,7 +154,7 @@ GUIDES = {  # registries, and the pages that tell of all that is in them
 }
 
 
-@pytest.mark.parametrize("page", ["peers.md", "guides/evaluate.md"])
+@pytest.mark.parametrize("page", ["peers.md", "guides/evaluate.md", "scale.md"])
 def test_tables_are_those_of_what_they_are_made_of(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     assert filled(text) == text, "docs/tools/refresh.py makes them anew"

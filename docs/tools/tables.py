@@ -6,6 +6,7 @@ import re
 
 import formats
 import peers
+import plan
 from veridical.evaluate import METRICS
 
 
@@ -18,7 +19,7 @@ def registered(family: str) -> str:
     )
 
 
-MADE = {"peer": peers.table, "registered": registered, "schema": formats.table}
+MADE = {"peer": peers.table, "plan": plan.table, "registered": registered, "schema": formats.table}
 MARKS = re.compile(rf"<!-- ({'|'.join(MADE)}) (\w+) -->\n.*?<!-- /\1 -->", re.DOTALL)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -19,7 +20,7 @@ from veridical.records import Explanation, Explanations, Floats, Method, Predict
 from veridical.render.progress import Progress, beating, counting
 from veridical.scale.engines import Engine, engine_asked
 from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of
-from veridical.scale.store import Store
+from veridical.scale.store import Store, instances_of
 from veridical.scale.tables import paths_of
 from veridical.scale.work import Job
 from veridical.summarize.group import Wanted, group_all
@@ -157,7 +158,8 @@ def explain_many(
     says. ``batch_size`` and ``n_jobs`` change speed and memory, never a bit of the result; jobs are threads, which
     pay where ``predict`` is slow and lets others run meanwhile. ``track`` wraps the iteration, as ``tqdm.tqdm``
     does, and ``lambda work, total: work`` is silent; by default work of more than a second shows in a terminal or
-    notebook how far it is. The rest is as for ``explain``.
+    notebook how far it is. A ``vd.Network`` on a GPU is asked in one stream, which never waits for a fit; what
+    comes out is what each gives alone, but for rounding. The rest is as for ``explain``.
 
     Rows that are more than memory holds come from files and go into a folder. X is the path, folder, pattern or
     list of paths of .parquet, .csv or .tsv files, or a table of the engine's own. ``store`` is the folder: rows
@@ -213,12 +215,13 @@ def group(
 ) -> Grouping:
     """Explain a model by k groups of instances, each with one sparse linear explanation and its region.
 
-    ``represent`` is ``vd.Rows(X_train)`` for a table, ``vd.Words()`` for texts. ``k`` is a number of groups, or
-    several of them, such as ``range(2, 11)``: each is tried, and the fewest are kept that are as good as the best
-    on instances that were held out. ``n_features`` is the most features that an explanation has; a region is told
-    by few, too, unless the method says otherwise. ``method`` is how groups are found: ``vd.Mixture()`` by default,
-    or a peer such as ``vd.Gime()`` or ``vd.ModelTree()``. ``validation`` are instances to hold out; by default
-    some of X. ``target`` is one for all instances: unless it is given, the class that is predicted most often.
+    ``represent`` is ``vd.Rows(X_train)`` for a table, ``vd.Words()`` for texts. X may be a store, or its path: the
+    groups are those of its rows, or of about 10,000 drawn from more. ``k`` is a number of groups, or several of
+    them, such as ``range(2, 11)``: each is tried, and the fewest are kept that are as good as the best on
+    instances that were held out. ``n_features`` is the most features that an explanation has; a region is told by
+    few, too, unless the method says otherwise. ``method`` is how groups are found: ``vd.Mixture()`` by default, or
+    a peer such as ``vd.Gime()`` or ``vd.ModelTree()``. ``validation`` are instances to hold out; by default some
+    of X. ``target`` is one for all instances: unless it is given, the class that is predicted most often.
 
     >>> import numpy as np
     >>> import veridical as vd
@@ -239,10 +242,12 @@ def group(
     if isinstance(target, (list, tuple)):
         raise InputError("groups explain one target for all instances; call group once a target")
     work = Mixture() if method is None else settings_of(method, "vd.Mixture()", METHODS)
+    X, notes = instances_of(X)
     with counting(track or Progress("calls")) as hear:
         told = heard(model, hear)
         wanted = Wanted(told, represent, X, validation, target, int(n_features), seed_of(rng))
-        return group_all(work, wanted, sorted({int(n) for n in ks}))
+        found = group_all(work, wanted, sorted({int(n) for n in ks}))
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:

@@ -341,9 +341,12 @@ def _hadamard_size(d: int) -> int:
 
 def _parities(rows: Any, columns: Any, shift: Any) -> Floats:
     """1 where a row and a column share an odd number of bits, or an even number where it is shifted."""
-    bits = np.arange(int(columns.max()).bit_length())
-    shared = (rows[:, None] >> bits & 1).astype(np.float32) @ (columns >> bits[:, None] & 1).astype(np.float32)
-    return np.asarray((shared + shift) % 2, dtype=np.float64)
+    both = rows.astype(np.int32)[:, None] & columns.astype(np.int32)
+    for half in (16, 8, 4, 2, 1):
+        both ^= both >> half
+    both &= 1
+    both ^= shift.astype(np.int32)
+    return np.asarray(both, dtype=np.float64)
 
 
 @lru_cache(maxsize=1)

@@ -17,6 +17,7 @@ DRAWS = 256
 CANDIDATES = 64
 GOOD_FIT = 0.5
 TINY = 1e-100
+BOTH = np.array([-1.0, 1.0])
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -53,11 +54,12 @@ class Evidence:
 
 def intervals(fit: Fit) -> Floats:
     """95 % intervals of the weights, (d, 2)."""
-    half = stdtrit(fit.degrees, 0.975) * np.sqrt(np.diag(fit.covariance))
+    half = stdtrit(fit.degrees, 0.975) * np.sqrt(fit.covariance.diagonal())
     if fit.relative:  # by logarithms, for no size is less than nothing
         far = np.exp(half / np.maximum(np.abs(fit.weights), TINY))
         return np.sort(np.stack([fit.weights / far, fit.weights * far], axis=1), axis=1)
-    return np.stack([fit.weights - half, fit.weights + half], axis=1)
+    bounds: Floats = fit.weights[:, None] + half[:, None] * BOTH
+    return bounds
 
 
 def top_probability(fit: Fit, rule: TopK) -> float:
@@ -139,7 +141,7 @@ def tied_groups(fit: Fit, k: int) -> list[tuple[int, ...]]:
     order = np.argsort(-size, kind="stable")[: 2 * k]
     order = order[(size[order] > 0) & fit.measured[order]]
     signs = np.sign(fit.weights[order])
-    spread = (fit.covariance[np.ix_(order, order)] * signs[:, None] * signs).tolist()
+    spread = (fit.covariance[order[:, None], order] * signs[:, None] * signs).tolist()
     heavy = size[order].tolist()
     groups: list[list[int]] = []
     for place in range(len(order)):
@@ -157,7 +159,7 @@ def tied_groups(fit: Fit, k: int) -> list[tuple[int, ...]]:
 
 def judge(fit: Fit, rule: TopK, probability: float, groups: list[tuple[int, ...]], n_calls: int) -> Verdict:
     """One sentence on what to believe and why."""
-    clear = _clear_of_zero(fit)
+    clear: list[bool] = _clear_of_zero(fit).tolist()
     if not groups or not any(clear[j] for g in groups for j in g):
         sentence = f"No evidence: after {n_calls} calls no part's weight can be told from zero."
         return Verdict(False, probability, rule.probability, sentence)
@@ -199,7 +201,7 @@ def too_few(size: float, n_calls: int, expected: float) -> Verdict:
     return Verdict(False, 0.0, expected, sentence)
 
 
-def _ranking_words(groups: list[tuple[int, ...]], clear: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[str]:
+def _ranking_words(groups: list[tuple[int, ...]], clear: list[bool]) -> list[str]:
     """'believe the first two', 'the third and fourth cannot be told apart', …"""
     believed: list[int] = []
     tied: list[str] = []
@@ -243,13 +245,13 @@ def _fit_words(fidelity: float) -> str:
     return f"{only} {share} % of what the model does here"
 
 
-def _clear_of_zero(fit: Fit) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _clear_of_zero(fit: Fit) -> Bools:
     """Weights that are not zero, all at once with 95 % certainty (Bonferroni over the parts)."""
     if fit.relative:
         return np.asarray(fit.weights != 0)
-    spread = np.sqrt(np.diag(fit.covariance))
-    level = stdtrit(fit.degrees, 1 - 0.025 / max(int(fit.chosen.sum()), 1))
-    return np.asarray(np.abs(fit.weights) > np.where(np.isinf(spread), np.inf, level * spread))
+    spread = np.sqrt(fit.covariance.diagonal())
+    level = stdtrit(fit.degrees, 1 - 0.025 / max(int(np.count_nonzero(fit.chosen)), 1))
+    return np.asarray(np.abs(fit.weights) > level * spread)
 
 
 @lru_cache(maxsize=8)

@@ -46,7 +46,7 @@ class Way:
         return replace(self, last=False) if self.last else None  # a view of numbers that do not lie in a row, say
 
 
-KNOWN: WeakKeyDictionary[Any, Way] = WeakKeyDictionary()  # of modules, the way that worked
+KNOWN: WeakKeyDictionary[Any, Way] = WeakKeyDictionary()  # of modules, on a GPU or asked in an easier way
 
 
 def launched(answer: Callable[[slice, bool], Any], inputs: Any, way: Way) -> tuple[Any, Way]:
@@ -55,9 +55,7 @@ def launched(answer: Callable[[slice, bool], Any], inputs: Any, way: Way) -> tup
     ``answer`` gives those to some of them, with channels last or not.
     """
     torch, found, at, n = require("torch", extra="torch"), list[Any](), 0, len(inputs)
-    each = max(int(np.prod(inputs.shape[1:])), 1) * (
-        VECTOR if inputs.is_cuda and not inputs.is_floating_point() else 1
-    )
+    each = numbers_of_one(inputs)
     while at < n:
         stop = min(at + max(way.numbers // each, 1), n)
         done = _tried(answer, slice(at, stop), way, each)
@@ -68,6 +66,12 @@ def launched(answer: Callable[[slice, bool], Any], inputs: Any, way: Way) -> tup
             found.append(done)
             at = stop
     return found[0] if len(found) == 1 else torch.cat(found), way
+
+
+def numbers_of_one(inputs: Any) -> int:
+    """Numbers that one of many inputs is; a token's id becomes many on a GPU."""
+    vectors = inputs.is_cuda and not inputs.is_floating_point()
+    return max(int(np.prod(inputs.shape[1:])), 1) * (VECTOR if vectors else 1)
 
 
 def _tried(answer: Callable[[slice, bool], Any], rows: slice, way: Way, each: int) -> Any:

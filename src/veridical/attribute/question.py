@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,10 +67,10 @@ class Question:
             made = answer(asked)
             if made is None:
                 return ()
-            found.append(self.explanation(method, asked, made))
+            found.append(self.explanation(method, asked, made, self.recipe(method, target)))
         return tuple(found)
 
-    def explanation(self, method: Any, asked: Outputs, answer: Answer) -> Explanation:
+    def explanation(self, method: Any, asked: Outputs, answer: Answer, recipe: Mapping[str, Any]) -> Explanation:
         """The record of an answer."""
         fit, evidence, parts = answer.fit, answer.evidence, self.representation.parts
         if self.removes:
@@ -90,7 +90,7 @@ class Question:
             top_probability=evidence.top_probability,
             unsettled=tuple(tuple(parts[j].name for j in group) for group in evidence.unsettled),
             verdict=evidence.verdict,
-            recipe=self._recipe(method, asked.target),
+            recipe=recipe,
             notes=(*self.representation.notes, *answer.notes, *_still(asked, answer)),
             path=fit.path,
             view=getattr(self.representation, "view", None),
@@ -98,7 +98,7 @@ class Question:
             purpose=getattr(method, "purpose", "content") if self.purpose is None else self.purpose,
         )
 
-    def _recipe(self, method: Any, target: Target) -> dict[str, Any]:
+    def recipe(self, method: Any, target: Target) -> dict[str, Any]:
         """All that is needed to ask again, as plain data."""
         classes = None if self.model.found else self.model.classes
         return {

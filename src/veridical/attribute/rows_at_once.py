@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from veridical.attribute.evidence import too_few, top_probabilities, weigh
 from veridical.attribute.fits import Fits
 from veridical.attribute.lime import Lime
 from veridical.attribute.question import Answer, Outputs, Question, is_flat, is_usual
-from veridical.records import Explanation, Floats, Ints, Seed, Shareable
+from veridical.records import Explanation, Fit, Floats, Ints, Seed, Shareable
 
 ROOM = 2**17  # numbers of an array that is worked on: it should stay in the cache
 LARGEST = 2**20  # numbers of the covariances of rows that are worked on together
@@ -61,6 +62,7 @@ class Same:
     def explained(self) -> dict[int, Explanation]:
         """The explanations, by number of the row, of rows that do not need to be explained alone."""
         method, sums, found = self.work.method, self.work.sums, dict[int, Explanation]()
+        recipe = MappingProxyType(self._question(0).recipe(method, self.target))  # the same for all
         pieces, left = method.ladder(self.rows[0]), np.arange(len(self.rows))
         for start, stop in pieces:
             sums.answers(start, stop)
@@ -72,8 +74,11 @@ class Same:
             fits = self._fits(left, values, y, sums(stop, self.target, 1.0))
             sure = top_probabilities(fits.weights, fits.covariance, fits.measured, method.until)
             done = (sure >= method.until.probability) & ~fits.open | (stop == pieces[-1][1])
-            for j in np.flatnonzero(done):
-                found[int(left[j])] = self._explanation(int(left[j]), fits, int(j), float(sure[j]), stop + 1)
+            for j in np.flatnonzero(done).tolist():
+                i, size = int(left[j]), float(fits.effective_size[j])
+                answer = self._answer(fits[j], size, float(sure[j]), stop + 1)
+                asked = Outputs(self.target, self.own[i : i + 1], 1.0, float(self.own[i]))
+                found[i] = self._question(i).explanation(method, asked, answer, recipe)
             left = left[~done]
         return found
 
@@ -87,12 +92,13 @@ class Same:
             made.append(fits_from(rows[0].common.together(rows, values, kernel), y, known, rows))
         return Fits.joined(made)
 
-    def _explanation(self, i: int, fits: Fits, j: int, probability: float, n_calls: int) -> Explanation:
-        work, fit, size = self.work, fits[j], float(fits.effective_size[j])
-        evidence = weigh(fit, work.method.until, probability, n_calls)
+    def _answer(self, fit: Fit, size: float, probability: float, n_calls: int) -> Answer:
+        method = self.work.method
+        evidence = weigh(fit, method.until, probability, n_calls)
         if size < len(fit.weights) + 2:
-            evidence = replace(evidence, verdict=too_few(size, n_calls, work.method.until.probability))
-        answer = Answer(fit, evidence, work.method.until.k, n_calls, size, work.method.notes(fit))
-        question = Question(work.model, self.rows[i], (work.target,), work.seed, work.sums)
-        asked = Outputs(self.target, self.own[i : i + 1], 1.0, float(self.own[i]))
-        return question.explanation(work.method, asked, answer)
+            evidence = replace(evidence, verdict=too_few(size, n_calls, method.until.probability))
+        return Answer(fit, evidence, method.until.k, n_calls, size, method.notes(fit))
+
+    def _question(self, i: int) -> Question:
+        work = self.work
+        return Question(work.model, self.rows[i], (work.target,), work.seed, work.sums)

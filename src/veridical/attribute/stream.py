@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from veridical.attribute.ask import Heard, Model, checked, resolve
+from veridical.attribute.launches import numbers_of_one
 from veridical.attribute.lime import Lime, Steps
 from veridical.attribute.network import Network
 from veridical.attribute.question import Question
@@ -21,6 +22,8 @@ from veridical.masks import child_of
 from veridical.records import Explanation, Fit, Floats, Method, Representation, Sample, Seed, Stream
 
 TOGETHER = 2**26  # numbers of input of several instances that the network is asked about at once, about
+MOST = 32  # instances that it is asked about at once, so that there are always some to work on meanwhile
+STACKED = 8  # fits that are made where the outputs are, at least: few are quicker one by one
 AHEAD = 3  # batches that the device is given before the answers to the first are read
 
 Found: TypeAlias = Explanation | VeridicalError  # an error is of that instance alone
@@ -117,7 +120,7 @@ class Lane:
             fitted = [
                 (which, stack, _back(stack.solve(y))) for which, stack, y in _stacks(self.task, asked, outputs)
             ]
-            back = _back(outputs.detach().double())
+            back = _back(outputs)
             return Flight(asked, back, fitted, None if self.queue is None else self.queue.record_event())
 
     def _batches(self, asked: Sequence[Asked]) -> Iterable[Any]:
@@ -137,15 +140,16 @@ class Lane:
 
 
 def _back(numbers: Any) -> Any:
-    """Numbers on their way to where NumPy can read them."""
+    """Numbers on their way to where NumPy can read them, as doubles, which some devices do not have."""
     if not numbers.is_cuda:
-        return numbers.cpu()
-    here = require("torch", extra="torch").empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
-    return here.copy_(numbers, non_blocking=True)
+        return numbers.detach().cpu().double()
+    torch = require("torch", extra="torch")
+    here = torch.empty(numbers.shape, dtype=torch.double, pin_memory=True)
+    return here.copy_(numbers.detach().double(), non_blocking=True)
 
 
 def _stacks(task: Task, asked: Sequence[Asked], outputs: Any) -> Iterator[tuple[list[int], Stack, Any]]:
-    """Which of those asked have a plain fit, by shape, and the outputs (b, n) that are explained."""
+    """Which of those asked have a plain fit, by shape, if many do, and the outputs (b, n) that are explained."""
     if not task.method.plain or callable(task.target) or outputs.device.type == "mps":  # which has no doubles
         return
     alike: dict[Any, list[int]] = {}
@@ -154,6 +158,8 @@ def _stacks(task: Task, asked: Sequence[Asked], outputs: Any) -> Iterator[tuple[
             alike.setdefault(Stack.key(each.sample), []).append(i)
     ends = np.cumsum([len(each) for each in asked])
     for which in alike.values():
+        if len(which) < STACKED:
+            continue
         some = [outputs[ends[i] - len(asked[i]) : ends[i]] for i in which]
         yield which, Stack([asked[i].sample for i in which]), _explained(task, some)[:, 1:]
 
@@ -208,8 +214,8 @@ class Course:
         pack, size = list[Asked](), 0
         while self.waiting or self._draw():
             made = self.waiting[0].made
-            size += 0 if made is None else int(np.prod(made.shape))
-            if pack and (size > TOGETHER or not _alike(pack[0].made, made)):
+            size += 0 if made is None else len(made) * numbers_of_one(made)
+            if pack and (size > TOGETHER or len(pack) == MOST or not _alike(pack[0].made, made)):
                 break
             pack.append(self.waiting.popleft())
         return pack

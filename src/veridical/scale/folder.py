@@ -120,6 +120,12 @@ def finish(folder: Folder, n_rows: int, n_calls: int) -> None:
     _clean(folder.path, older=0)
 
 
+def is_complete(folder: Folder, receipts: Mapping[int, Receipt]) -> bool:
+    """Whether all rows were there once, and still are."""
+    known = read_manifest(folder.path)
+    return bool(known["complete"]) and sum(r.stop - r.start for r in receipts.values()) == known["n_rows"]
+
+
 def read_manifest(path: Path) -> dict[str, Any]:
     """What the manifest says, if this version can read it."""
     try:

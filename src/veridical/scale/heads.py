@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +16,13 @@ from veridical.attribute.ask import Model
 from veridical.attribute.recipe import describe
 from veridical.errors import VeridicalError, require
 from veridical.packing.values import encode
-from veridical.records import Floats, Representer, Seed
+from veridical.records import Floats, Representation, Representer, Seed
 from veridical.scale.beside import instance_columns
 from veridical.scale.digests import digest_of
 
 FIRST = 16  # rows that model and representer are told by
-DRAWN = 32  # samples of the first of them
+END = 2**16  # bytes of either end of a file
+DRAWN = 8  # samples of each of them
 
 
 @dataclass(frozen=True)
@@ -56,21 +58,27 @@ def answers_of(model: Model, represent: Representer, first: Any) -> Floats | Non
 
 
 def seen_by(represent: Representer, first: Any) -> str:
-    """What a representer makes of the first rows: their parts, and some samples of the first."""
+    """What a representer makes of the first rows: their parts, and some samples of each."""
+    told = hashlib.sha256(type(represent).__name__.encode())
     try:
         instances = represent.each(first)
         found = instances.batch(0, min(len(instances), FIRST))
-        sample = found[0].draw(found[0].kernel, np.random.SeedSequence(0), 0, DRAWN)
-        made = found[0].realize(sample)
     except VeridicalError:
         return ""
-    told = hashlib.sha256(type(represent).__name__.encode())
-    for each in found:
-        told.update(encode([[p.name, p.column, p.relation, encode(p.value)] for p in each.parts]).encode())
-    for array in (sample.designs, sample.weights):
-        told.update(np.ascontiguousarray(array).tobytes())
-    told.update(content_of(made).encode())
+    for i in range(len(found)):
+        try:
+            told.update(_seen(found[i]).encode())
+        except VeridicalError:  # this one cannot be represented, and others can
+            told.update(b"none")
     return told.hexdigest()
+
+
+def _seen(row: Representation) -> str:
+    """The parts of a row, and samples of it."""
+    parts = encode([[p.name, p.column, p.relation, encode(p.value)] for p in row.parts])
+    sample = row.draw(row.kernel, np.random.SeedSequence(0), 0, DRAWN)
+    made = row.realize(sample)
+    return parts + content_of([sample.designs, sample.weights]) + content_of(made)
 
 
 def content_of(X: Any) -> str:
@@ -91,6 +99,30 @@ def content_of(X: Any) -> str:
             return ""
         told.update(str(array.shape).encode() + np.ascontiguousarray(array, dtype=np.float64).tobytes())
     return told.hexdigest()
+
+
+def told_by(source: Any) -> dict[str, str]:
+    """All rows as a digest, by where they are: in memory (``X``), or in files (``paths``), by their two ends."""
+    if hasattr(source, "paths"):
+        told = hashlib.sha256()
+        for path in source.paths:
+            with path.open("rb") as stream:
+                size = stream.seek(0, os.SEEK_END)
+                stream.seek(0)
+                told.update(str(size).encode() + stream.read(END))
+                stream.seek(max(size - END, 0))
+                told.update(stream.read(END))
+        return {"files": told.hexdigest()}
+    X = getattr(source, "X", None)
+    if isinstance(X, (pd.DataFrame, pd.Series)):
+        try:
+            each = pd.util.hash_pandas_object(X, index=False).to_numpy()
+        except TypeError:  # values that cannot be hashed
+            return {}
+        return {"frame": hashlib.sha256(each.tobytes()).hexdigest()}
+    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
+        return {"array": hashlib.sha256(np.ascontiguousarray(X).data).hexdigest()}
+    return {} if X is None else {"rows": content_of(X)}
 
 
 def _arrays(matrix: Any) -> list[Any]:

@@ -19,8 +19,8 @@ from veridical.attribute.neighborhood import Answers
 from veridical.errors import InputError, VeridicalError
 from veridical.records import Explanation, Explanations, Representation, Representer, Shareable
 from veridical.scale.engines import Engine
-from veridical.scale.folder import begin, finish, read_manifest
-from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of
+from veridical.scale.folder import begin, finish, is_complete
+from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of, told_by
 from veridical.scale.lines import Lines
 from veridical.scale.sources import InMemory, Source
 from veridical.scale.store import Store
@@ -74,7 +74,7 @@ def explain_into(path: str | Path, run: Run, model: Model) -> Store:
     """Explain the instances that a store does not have yet."""
     head = _head(run, model)
     folder, there = begin(path, head)
-    if read_manifest(folder.path)["complete"] and run.source.n_rows is not None:
+    if is_complete(folder, there) and run.source.n_rows is not None:
         return Store(folder.path)
     stored = replace(run, job=replace(run.job, folder=folder), size=folder.chunk_rows)
     whole, n_calls = with_sample(stored, model)
@@ -102,7 +102,7 @@ def _head(run: Run, model: Model) -> Head:
     return Head(
         settings_of(job.method, job.target, job.classes, job.seed),
         seen_by(job.represent, good),
-        {"first": content_of(first)},
+        {"first": content_of(first), **told_by(run.source)},
         answers_of(model, job.represent, good),
         job.keep,
         run.size,

@@ -15,7 +15,7 @@ from veridical.errors import InputError, ModelError, require
 from veridical.frames import answers
 from veridical.packing.explanations import Pool
 from veridical.records import Explanation, Explanations, Record
-from veridical.scale.beside import KEPT
+from veridical.scale.beside import KEPT, columns_beside, instances_in
 from veridical.scale.digests import digest_of
 from veridical.scale.folder import fingerprint, known_receipts, part_path, read_manifest
 from veridical.scale.parts import Receipt, damaged, found_in, opened
@@ -23,6 +23,7 @@ from veridical.serialize import ROWS, columns_of
 
 TEXTS = {"part": "names", "column": "columns", "relation": "relations"}  # of a frame, and of a part file
 NUMBERS = {"weight": "weights", "low": "low", "high": "high"}
+MOST = 10_000  # instances that groups are learned from
 REPEATED = ("prediction", "local_prediction", "fidelity", "n_calls")
 
 
@@ -139,8 +140,27 @@ class Store(Record):
         """One line a part, as that of ``Explanations``, and the columns that were kept."""
         found = list(self.frames())
         if not found:
-            raise InputError(f"no row of the store {str(self.path)!r} is done yet")
+            raise self._empty()
         return pd.concat(found, ignore_index=True)
+
+    def instances(self, most: int) -> Any:
+        """Instances that have an explanation, as the representer takes them: all, or about ``most`` of them.
+
+        Which they are depends on their numbers alone, as if drawn at random.
+        """
+        pa, limit = require("pyarrow", extra="parquet"), 2**64 * min(most / max(len(self), 1), 1)
+        found = []
+        for receipt in self.receipts:
+            with opened(self._part(receipt)) as file:
+                names = ["row", "error", *columns_beside(file.schema_arrow)]
+                for group in range(file.num_row_groups):
+                    table = file.read_row_group(group, columns=names)
+                    chosen = _mixed(table.column("row").to_numpy()) < limit
+                    good = np.asarray(table.column("error").is_null())
+                    found.append(table.filter(pa.array(chosen & good)))
+        if not found:
+            raise self._empty()
+        return instances_in(pa.concat_tables(found, promote_options="permissive"))
 
     def check(self) -> None:
         """Read everything, and raise if a part is not what was written."""
@@ -149,6 +169,9 @@ class Store(Record):
             content = digest_of(pa.concat_tables(self._groups(receipt)))
             if f"{content:064x}" != receipt.digest:
                 raise damaged(self._part(receipt), "its content is not what was written")
+
+    def _empty(self) -> InputError:
+        return InputError(f"no row of the store {str(self.path)!r} is done yet: call explain_many again to go on")
 
     @property
     def _kept(self) -> list[str]:
@@ -183,6 +206,14 @@ class Store(Record):
         return Explanations(tuple(e for e in self._found(numbers) if isinstance(e, Explanation)))
 
 
+def _mixed(numbers: Any) -> Any:
+    """Whole numbers as if drawn at random from 0 to 2^64 (splitmix64: Steele et al. 2014)."""
+    z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    return z ^ (z >> np.uint64(31))
+
+
 def _table(batch: Any) -> Any:
     return require("pyarrow", extra="parquet").Table.from_batches([batch])
 
@@ -203,4 +234,16 @@ def _frame(table: Any, kept: Sequence[str]) -> pd.DataFrame:
             **{key: values[line] for key, values in numbers.items()},
             **{name.removeprefix(KEPT): table.column(name).to_pandas().take(line).array for name in kept},
         }
+    )
+
+
+def instances_of(X: Any) -> tuple[Any, tuple[str, ...]]:
+    """Instances as they are, or those of a store or of its path, with a note if they are not all."""
+    if isinstance(X, (str, Path)) and Path(X).is_dir():
+        X = Store(X)  # type: ignore[arg-type]
+    if not isinstance(X, Store):
+        return X, ()
+    some = len(X) > MOST
+    return X.instances(MOST), (
+        (f"The groups are those of about {MOST:,} rows drawn from {len(X):,}.",) if some else ()
     )
