@@ -30,8 +30,10 @@ class PartMean:
         d, flat = int(labels.max()) + 1, labels.ravel()
         counts = np.bincount(flat, minlength=d)
         sums = [np.bincount(flat, values[..., c].ravel(), d) for c in range(values.shape[-1])]
-        means: Floats = (np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]).take(labels, axis=0)
-        return means
+        means = np.stack(sums) / np.maximum(counts, 1)
+        if values.strides[-1] > values.strides[0]:  # channels first in memory: so are the means, which is quicker
+            return np.moveaxis(means.take(labels, axis=1), 0, -1)
+        return np.ascontiguousarray(means.T).take(labels, axis=0)
 
 
 @dataclass(frozen=True)
