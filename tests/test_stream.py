@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import veridical as vd
 from networks import seeded
-from veridical.attribute import many, stream
+from veridical.attribute import launches, many, stream
 from veridical.attribute.given import checked_model, seed_of
 from veridical.attribute.linear import Linear
 from veridical.attribute.stacked import Stack, can_stack
@@ -155,7 +156,7 @@ def test_texts() -> None:
 
 
 def test_small_pictures_are_asked_about_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
+    monkeypatch.setattr(launches, "AT_ONCE", 2**24)
     net = network()
     flow(task(net), vd.Grid(4, 4), PICTURES)
     assert net.module.seen == [5 * 129]
@@ -177,7 +178,7 @@ def test_many_plain_fits_are_made_at_once(stacked: list[int], monkeypatch: pytes
 
 
 def test_those_that_are_not_settled_go_on_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
+    monkeypatch.setattr(launches, "AT_ONCE", 2**24)
     net = network()
     found = flow(task(net, METHODS["adaptive"]), vd.Grid(4, 4), PICTURES)
     calls = np.array([why.n_calls for why in found])
@@ -220,6 +221,22 @@ def test_what_fails_for_one_leaves_the_others_alone() -> None:
     assert "number 6 of the list" in str(found[6])
 
 
+class Narrow(Watched):
+    """Has memory for no more than a hundred pictures."""
+
+    def forward(self, x: Any) -> Any:
+        if len(x) > 100:
+            raise torch.cuda.OutOfMemoryError("out of memory")
+        return super().forward(x)
+
+
+def test_short_memory_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launches, "AT_ONCE", 2**24)
+    work = task(vd.Network(seeded(Narrow).double()))
+    check_same(flow(work, vd.Grid(4, 4), PICTURES), alone(task(network()), vd.Grid(4, 4), PICTURES))
+    assert max(work.network.module.seen) > 50
+
+
 def test_explain_many_streams_where_a_device_can(monkeypatch: pytest.MonkeyPatch) -> None:
     net, represent = network(), vd.Grid(4, 4)
     plain = vd.explain_many(net, represent, PICTURES, method=PLAIN)
@@ -234,7 +251,7 @@ def test_explain_many_streams_where_a_device_can(monkeypatch: pytest.MonkeyPatch
             calls.append(total)
             yield why
 
-    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
+    monkeypatch.setattr(launches, "AT_ONCE", 2**24)
     for settings in ({}, {"batch_size": 2}, {"n_jobs": 2}):
         net.module.seen.clear()
         check_same(
@@ -245,6 +262,28 @@ def test_explain_many_streams_where_a_device_can(monkeypatch: pytest.MonkeyPatch
     bad = [*PICTURES[:2], np.full((3, 8, 8), np.nan)]
     with pytest.raises(InputError, match="number 2 of the list"):
         vd.explain_many(net, represent, bad, method=PLAIN)
+
+
+def test_into_a_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    net, represent = vd.Network(seeded(Fragile).double()), vd.Grid(4, 4, fill=vd.Constant(0))
+    pictures = PICTURES.copy()
+    pictures[1][:, 0, 0] = 9.0
+    alone = vd.explain_many(net, represent, pictures, method=PLAIN, store=tmp_path / "alone")
+    monkeypatch.setattr(
+        many, "task_of", lambda method, model, target, seed: Task(method, model, net, target, seed)
+    )
+    launches = list[int]()
+    launch = stream.Lane.launch
+    monkeypatch.setattr(
+        stream.Lane, "launch", lambda lane, asked: (launches.append(len(asked)), launch(lane, asked))[1]
+    )
+    found = vd.explain_many(net, represent, pictures, method=PLAIN, store=tmp_path / "streamed")
+    assert launches == [5]
+    assert list(found.failures["row"]) == [1]
+    assert list(found.failures["error"]) == list(alone.failures["error"])
+    assert found.manifest["n_calls"] == alone.manifest["n_calls"]
+    rows = [0, 2, 3, 4]
+    check_same([found[i] for i in rows], [alone[i] for i in rows])
 
 
 def test_only_lime_of_networks_streams() -> None:
