@@ -27,6 +27,7 @@ from sklearn.datasets import load_sample_images
 from sklearn.linear_model import Lasso
 from torch import nn
 
+import transformer
 import veridical as vd
 from laws import Floats, coins, every_mask, probabilities
 from limits import least_squares, shapley_values
@@ -244,14 +245,15 @@ def bare(answering: Answering, pictures: Any, times: int = 1) -> Callable[[], No
     return partial(run, layouts[layout], size, times)
 
 
-def truths(case: Case, answering: Answering, i: int) -> Truth:
+def truths(case: Case, ask: Callable[[Any], Any], i: int) -> Truth:
     """The weights of picture i that all masks give, by what is estimated."""
     d = case.sizes.grid**2
     designs, found = every_mask(d), []
     with torch.inference_mode():
         for start in range(0, len(designs), 512):
-            found.append(answering(case.shown(i, designs[start : start + 512]))[:, case.targets[i]])
-    y = torch.cat(found).double().cpu().numpy()
+            answers = torch.as_tensor(ask(case.shown(i, designs[start : start + 512])))
+            found.append(answers[:, case.targets[i]].double().cpu())
+    y = torch.cat(found).numpy()
     energies = np.bincount(
         case.labels.cpu().numpy().ravel(), (case.pictures[i].double() ** 2).sum(0).cpu().numpy().ravel()
     )
@@ -317,8 +319,8 @@ def fair(n: int, d: int) -> Floats:
 
 def rounding(case: Case, known: list[Truth]) -> dict[str, Any]:
     """What the precision itself costs: the weights of all masks against float32's."""
-    answering, found = Answering(case.module, case.precision), list[Truth]()
-    spent = timed(lambda: found.extend(truths(case, answering, i) for i in range(len(known))), case.device)
+    asked, found = network(case), list[Truth]()
+    spent = timed(lambda: found.extend(truths(case, asked, i) for i in range(len(known))), case.device)
     gaps = [distance(a["LIME"], b["LIME"]) for a, b in zip(found, known, strict=True)]
     n = 2 ** (case.sizes.grid**2)
     more = {"calls": n, "error": float(np.sqrt(np.mean(np.square(gaps)))), "weights": "LIME"}
@@ -376,6 +378,8 @@ def main(settings: argparse.Namespace) -> None:
                 found.append(rounding(each, known))
             print(table(found), flush=True)
             rows += found
+    if settings.networks is None:
+        rows += transformer.measure(device, settings.quick)
     finish("gpu", settings, rows, judge(rows))
 
 

@@ -20,6 +20,7 @@ PAGES = {  # page to its title and lead, and which names it has: their kind, or 
     ),
     "summarize": ("Groups and concepts", "From many explanations to few."),
     "debug": ("Causes, checks and plants", "What makes models wrong, and whether explanations show it."),
+    "scale": ("Engines and stores", "Many rows on many machines, and where their explanations are kept."),
     "records": ("Records and errors", "What comes back. Records are frozen, and their arrays read-only."),
 }
 ORDER = (  # modules and packages, in the order in which a reader wants them
@@ -64,7 +65,7 @@ def page_of(module: str, name: str) -> str:
     package, last = module.partition(".")[0], module.rpartition(".")[2]
     if package in {"attribute", "masks"}:
         return "attribute"
-    if name[0].islower():
+    if name[0].islower() and package != "scale":
         return "functions"
     if last in {"records", "errors", "audit"} or package not in PAGES:
         return "records"
@@ -79,6 +80,8 @@ def about(module: str) -> str:
 
 def sentence(module: str, name: str) -> str:
     """The first line of what a name says of itself."""
+    if _is_module(module, name):
+        return about(f"{module}.{name}")
     nodes = (node for node in ast.parse(_source(module)).body if getattr(node, "name", "") == name)
     told = (ast.get_docstring(node) for node in nodes if isinstance(node, DEFINED))  # overloads say nothing
     return next(filter(None, told), "").partition("\n")[0].replace("|", "\\|").replace("``", "`")
@@ -91,9 +94,21 @@ def shown(page: str) -> str:
     for module, names in public().items():
         mine = [name for name in names if page_of(module, name) == page]
         if mine:
-            shape = PLAIN if page == "records" else ""
-            lines += [f"## {module}", about(module), *(f"::: veridical.{module}.{name}{shape}" for name in mine)]
+            found = [f"::: veridical.{module}.{name}{_options(module, name, page)}" for name in mine]
+            lines += [f"## {module}", about(module), *found]
     return "\n\n".join(lines) + "\n"
+
+
+def _is_module(module: str, name: str) -> bool:
+    return SOURCE.joinpath(*module.split("."), f"{name}.py").exists()
+
+
+def _options(module: str, name: str, page: str) -> str:
+    """How a name is shown: a module by what it says is public."""
+    if not _is_module(module, name):
+        return PLAIN if page == "records" else ""
+    listed = re.search(r"__all__ = (\[.*?\])", _source(f"{module}.{name}"), re.DOTALL)
+    return f"\n    options:\n      members: {listed[1]}" if listed else ""
 
 
 def index() -> str:
