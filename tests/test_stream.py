@@ -10,7 +10,7 @@ import pytest
 
 import veridical as vd
 from networks import seeded
-from veridical.attribute import many, stream
+from veridical.attribute import launches, many, stream
 from veridical.attribute.given import checked_model, seed_of
 from veridical.attribute.linear import Linear
 from veridical.attribute.stacked import Stack, can_stack
@@ -156,7 +156,7 @@ def test_texts() -> None:
 
 
 def test_small_pictures_are_asked_about_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
+    monkeypatch.setattr(launches, "AT_ONCE", 2**24)
     net = network()
     flow(task(net), vd.Grid(4, 4), PICTURES)
     assert net.module.seen == [5 * 129]
@@ -178,7 +178,7 @@ def test_many_plain_fits_are_made_at_once(stacked: list[int], monkeypatch: pytes
 
 
 def test_those_that_are_not_settled_go_on_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
+    monkeypatch.setattr(launches, "AT_ONCE", 2**24)
     net = network()
     found = flow(task(net, METHODS["adaptive"]), vd.Grid(4, 4), PICTURES)
     calls = np.array([why.n_calls for why in found])
@@ -221,6 +221,22 @@ def test_what_fails_for_one_leaves_the_others_alone() -> None:
     assert "number 6 of the list" in str(found[6])
 
 
+class Narrow(Watched):
+    """Has memory for no more than a hundred pictures."""
+
+    def forward(self, x: Any) -> Any:
+        if len(x) > 100:
+            raise torch.cuda.OutOfMemoryError("out of memory")
+        return super().forward(x)
+
+
+def test_short_memory_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launches, "AT_ONCE", 2**24)
+    work = task(vd.Network(seeded(Narrow).double()))
+    check_same(flow(work, vd.Grid(4, 4), PICTURES), alone(task(network()), vd.Grid(4, 4), PICTURES))
+    assert max(work.network.module.seen) > 50
+
+
 def test_explain_many_streams_where_a_device_can(monkeypatch: pytest.MonkeyPatch) -> None:
     net, represent = network(), vd.Grid(4, 4)
     plain = vd.explain_many(net, represent, PICTURES, method=PLAIN)
@@ -235,7 +251,7 @@ def test_explain_many_streams_where_a_device_can(monkeypatch: pytest.MonkeyPatch
             calls.append(total)
             yield why
 
-    monkeypatch.setattr("veridical.attribute.launches.AT_ONCE", 2**24)
+    monkeypatch.setattr(launches, "AT_ONCE", 2**24)
     for settings in ({}, {"batch_size": 2}, {"n_jobs": 2}):
         net.module.seen.clear()
         check_same(

@@ -158,7 +158,8 @@ def explain_many(
     says. ``batch_size`` and ``n_jobs`` change speed and memory, never a bit of the result; jobs are threads, which
     pay where ``predict`` is slow and lets others run meanwhile. ``track`` wraps the iteration, as ``tqdm.tqdm``
     does, and ``lambda work, total: work`` is silent; by default work of more than a second shows in a terminal or
-    notebook how far it is. The rest is as for ``explain``.
+    notebook how far it is. A ``vd.Network`` on a GPU is asked in one stream, which never waits for a fit; what
+    comes out is what each gives alone, but for rounding. The rest is as for ``explain``.
 
     Rows that are more than memory holds come from files and go into a folder. X is the path, folder, pattern or
     list of paths of .parquet, .csv or .tsv files, or a table of the engine's own. ``store`` is the folder: rows

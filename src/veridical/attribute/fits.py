@@ -98,24 +98,27 @@ def fits_alone(seen: Together, y: Floats) -> Fits:
 
     As ``Linear`` does for one, but without selection or control variates.
     """
-    W, n = seen.weights, len(y)
+    W, n, (r, d) = seen.weights, len(y), seen.at.shape
     live, size = measured_at_once(seen)
     mass = W.sum(axis=1)
     mean = (W * y).sum(axis=1) / mass
     root = np.sqrt(W)
-    A = seen.states[seen.at]  # (r, d, n)
-    center = (A * W[:, None]).sum(axis=2) / mass[:, None]
+    columns = np.empty((r, d + 1, n))  # the parts, then the outputs
+    columns[:, :d], columns[:, d] = seen.states[seen.at], y - mean[:, None]
+    A, t = columns[:, :d], columns[:, d]
+    center = (A @ W[:, :, None])[:, :, 0] / mass[:, None]
     A -= center[:, :, None]
-    A *= root[:, None]
-    A[~live] = 0.0
-    t = root * (y - mean[:, None])
-    gram, moment = A @ A.transpose(0, 2, 1), (A * t[:, None]).sum(axis=2)
+    columns *= root[:, None]
+    if not live.all():
+        A[~live] = 0.0
+    products = columns @ columns.transpose(0, 2, 1)
+    gram, moment = products[:, :d, :d], products[:, :d, d:]
     spread = np.einsum("rdd->rd", gram).copy()
     np.einsum("rdd->rd", gram)[...] += np.where(live, 1e-10 * spread, 1.0)
     inverse = np.asarray(np.linalg.inv(gram), np.float64)
-    weights = (inverse * moment[:, None]).sum(axis=2)
+    weights = (inverse @ moment)[:, :, 0]
     live &= np.einsum("rdd->rd", inverse) * spread < CONFUSED
-    plain = t - (A * weights[:, :, None]).sum(axis=1)
+    plain = t - (weights[:, None] @ A)[:, 0]
     room = 1 - np.minimum(W / mass[:, None] + _pull(A, inverse, spread), 0.99)
     A *= (plain / room)[:, None]
     covariance = inverse @ (A @ A.transpose(0, 2, 1)) @ inverse
@@ -130,10 +133,9 @@ def fits_alone(seen: Together, y: Floats) -> Fits:
 
 def _pull(A: Floats, inverse: Floats, spread: Floats) -> Floats:
     """Leverages (r, n) of columns A (r, d, n): exact, or added up over the parts where samples are many."""
-    pull, many = np.empty((len(A), A.shape[2])), A.shape[2] >= FEW * (spread > 0).sum(axis=1)
-    if many.any():
-        pull[many] = (np.square(A[many]) / np.maximum(spread[many], 1e-300)[:, :, None]).sum(axis=1)
-    if not many.all():
-        some = A[~many]
-        pull[~many] = (some * (inverse[~many] @ some)).sum(axis=1)
-    return pull
+    many = A.shape[2] >= FEW * np.count_nonzero(spread, axis=1)
+    exact = np.where(many[:, None, None], 0.0, inverse)
+    np.einsum("rdd->rd", exact)[many] = 1 / np.maximum(spread[many], 1e-300)
+    pulled = exact @ A
+    pulled *= A
+    return np.asarray(pulled.sum(axis=1))

@@ -46,7 +46,7 @@ class Way:
         return replace(self, last=False) if self.last else None  # a view of numbers that do not lie in a row, say
 
 
-KNOWN: WeakKeyDictionary[Any, Way] = WeakKeyDictionary()  # of modules that had to be asked in an easier way
+KNOWN: WeakKeyDictionary[Any, Way] = WeakKeyDictionary()  # of modules, on a GPU or asked in an easier way
 
 
 def launched(answer: Callable[[slice, bool], Any], inputs: Any, way: Way) -> tuple[Any, Way]:

@@ -97,10 +97,13 @@ class Network:
             fresh = inputs.made(rows, last) if isinstance(inputs, Switched) else copied(inputs[rows], last)
             return self.answered(self._checked(self._run(fresh), len(fresh)))  # it may change them in place
 
-        with torch.no_grad(), without_chance(self.module):
-            first = KNOWN.get(self.module) or Way.first(self._like())
+        first = KNOWN.get(self.module) or Way.first(self._like())
+        with (
+            torch.no_grad(),
+            without_chance(self.module),
+        ):  # inference_mode is no quicker, and spoils what modules keep
             answers, way = launched(answer, inputs, first)
-        if way is not first:
+        if inputs.is_cuda or way is not first:
             KNOWN[self.module] = way
         return answers
 
@@ -284,7 +287,7 @@ def as_numbers(outputs: Any) -> Floats:
         held.copy_(own.double(), non_blocking=True)
         torch.cuda.current_stream(own.device).synchronize()
     else:
-        held = own.to(device="cpu", dtype=torch.float64, copy=True)
+        held = own.cpu().to(torch.float64, copy=True)
     numbers: Floats = held.numpy()
     return numbers
 

@@ -120,7 +120,7 @@ class Lane:
             fitted = [
                 (which, stack, _back(stack.solve(y))) for which, stack, y in _stacks(self.task, asked, outputs)
             ]
-            back = _back(outputs.detach().double())
+            back = _back(outputs)
             return Flight(asked, back, fitted, None if self.queue is None else self.queue.record_event())
 
     def _batches(self, asked: Sequence[Asked]) -> Iterable[Any]:
@@ -140,11 +140,12 @@ class Lane:
 
 
 def _back(numbers: Any) -> Any:
-    """Numbers on their way to where NumPy can read them."""
+    """Numbers on their way to where NumPy can read them, as doubles, which some devices do not have."""
     if not numbers.is_cuda:
-        return numbers.cpu()
-    here = require("torch", extra="torch").empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
-    return here.copy_(numbers, non_blocking=True)
+        return numbers.detach().cpu().double()
+    torch = require("torch", extra="torch")
+    here = torch.empty(numbers.shape, dtype=torch.double, pin_memory=True)
+    return here.copy_(numbers.detach().double(), non_blocking=True)
 
 
 def _stacks(task: Task, asked: Sequence[Asked], outputs: Any) -> Iterator[tuple[list[int], Stack, Any]]:

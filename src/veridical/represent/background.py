@@ -337,20 +337,19 @@ class Background:
             found[j] = column.part(z * column.sd + column.mean)
         return tuple(found)
 
-    def shares(self, placed: Located, i: int) -> Floats:
-        """Probability that a sample keeps each part of row i; nan for normal parts."""
-        low, high = placed.low[i], placed.high[i]
-        shares: Floats = (high - low) / CELLS
+    def shares(self, placed: Located) -> Floats:
+        """Probability that a sample keeps each part of each row, (n, d); nan for normal parts."""
+        shares: Floats = (placed.high - placed.low) / CELLS
         for j in self.coded:
-            shares[j] = np.diff(self.interval(j, low[j], high[j]))[0]
-        shares[self.is_normal] = np.nan
+            shares[:, j] = np.diff(self.interval(j, placed.low[:, j], placed.high[:, j]), axis=0)[0]
+        shares[:, self.is_normal] = np.nan
         return shares
 
-    def interval(self, j: int, low: int, high: int) -> Floats:
-        """Where the cells low..high of part j begin and end on [0, 1]."""
+    def interval(self, j: int, low: Any, high: Any) -> Floats:
+        """Where the cells low..high of part j begin and end on [0, 1], for one row or for many."""
         column = self.columns[j]
         if isinstance(column, Coded):
-            return np.asarray(np.append(0.0, column.cumulative)[[low, high]])
+            return np.asarray(np.append(0.0, column.cumulative)[np.array([low, high])])
         return np.asarray(np.array([low, high]) / CELLS)
 
 

@@ -98,7 +98,7 @@ class Rows:
                 raise InputError(f"wanted one row to explain, got {len(rows)}: use explain_many")
             return rows.batch(0, 1)[0]
         row = self.background.schema.check_row(x)
-        return _row(self.background, row, self.background.place(row), 0, self.notes)
+        return _rows(self.background, row, self.notes)[0]
 
     def each(self, X: Any) -> Instances:
         """Every row of X as parts; all are checked before the first is explained."""
@@ -134,10 +134,7 @@ class TableRows:
         return self.rows(start, stop).copy()
 
     def batch(self, start: int, stop: int) -> list[Representation]:
-        placed = self.background.place(self.rows(start, stop))
-        return [
-            _row(self.background, self.rows(i, i + 1), placed, i - start, self.notes) for i in range(start, stop)
-        ]
+        return _rows(self.background, self.rows(start, stop), self.notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,12 +142,17 @@ class Row:
     """One row as parts: a sample keeps a part if it falls into the row's own bin or category."""
 
     background: Background
-    row: Any  # a table of one row
+    table: Any  # of rows, among which it is number i
     placed: Located
     i: int
     parts: tuple[Part, ...]
     shares: Floats  # (d,) probability that a sample of the background keeps each part
     notes: tuple[str, ...]
+
+    @property
+    def row(self) -> Any:
+        """A table of this row alone."""
+        return self.background.schema.rows(self.table, self.i, self.i + 1)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -338,8 +340,13 @@ def variance_of(drawn: Floats, shares: Floats) -> float:
     return float(np.sum(1 / (q * (1 - q) * cost)) * np.prod(cost))
 
 
-def _row(background: Background, row: Any, placed: Located, i: int, notes: tuple[str, ...]) -> Row:
-    return Row(background, row, placed, i, background.parts(placed, i), background.shares(placed, i), notes)
+def _rows(background: Background, table: Any, notes: tuple[str, ...]) -> list[Representation]:
+    """Every row of a checked table."""
+    placed = background.place(table)
+    shares = background.shares(placed)
+    return [
+        Row(background, table, placed, i, background.parts(placed, i), own, notes) for i, own in enumerate(shares)
+    ]
 
 
 def _as_table(background: Any) -> Any:

@@ -115,7 +115,10 @@ def told_by(source: Any) -> dict[str, str]:
         return {"files": told.hexdigest()}
     X = getattr(source, "X", None)
     if isinstance(X, (pd.DataFrame, pd.Series)):
-        each = pd.util.hash_pandas_object(X, index=False).to_numpy()
+        try:
+            each = pd.util.hash_pandas_object(X, index=False).to_numpy()
+        except TypeError:  # values that cannot be hashed
+            return {}
         return {"frame": hashlib.sha256(each.tobytes()).hexdigest()}
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
         return {"array": hashlib.sha256(np.ascontiguousarray(X).data).hexdigest()}

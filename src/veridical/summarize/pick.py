@@ -53,7 +53,7 @@ class _Gains:
     """What each row would add: whole numbers, so that taking away leaves no rounding behind."""
 
     rows: Any  # CSR
-    columns: Any  # the same as CSC
+    columns: Any  # CSC that says which rows have a part
     units: Ints  # (p,) importance of what is not covered, in units of 2 ** -62 of the total, or finer
     gains: Ints  # (n,) their sum over the parts of each row; -1 for rows that were picked
 
@@ -63,8 +63,8 @@ class _Gains:
         _, exponent = np.frexp(importance.sum())
         units = np.ceil(np.ldexp(importance, 62 - exponent)).astype(np.int64)
         w = table.weights
-        rows = csr_matrix((np.ones(w.nnz, np.int64), w.indices, w.indptr), shape=w.shape)
-        return cls(rows, rows.tocsc(), units, np.asarray(rows @ units))
+        there = csr_matrix((np.ones(w.nnz, np.int8), w.indices, w.indptr), shape=w.shape)
+        return cls(w, there.tocsc(), units, np.asarray(there @ units))
 
     @property
     def left(self) -> bool:
@@ -104,7 +104,7 @@ def chance(table: Table, budget: int, importance: Floats, seed: Seed) -> Floats:
     standard deviation is that of random picks.
     """
     n, b = len(table.rows), min(budget, len(table.rows))
-    counts, group = np.unique(np.bincount(table.weights.indices, minlength=len(importance)), return_inverse=True)
+    counts, group = np.unique(_rows_with(table), return_inverse=True)
     shared = np.bincount(group, importance, len(counts))
     means, missed = np.empty(b), np.ones(len(counts))
     for t in range(b):
@@ -114,6 +114,13 @@ def chance(table: Table, budget: int, importance: Floats, seed: Seed) -> Floats:
     draws = range(int(np.clip(ENTRIES / entries, 10, DRAWS)))
     picks = np.array([rng.choice(n, b, replace=False) if b else np.empty(0) for _ in draws], dtype=np.int64)
     return np.stack([means, coverage_of(table, picks, importance).std(axis=0, ddof=1)], axis=1)
+
+
+def _rows_with(table: Table) -> Ints:
+    """How many rows have each part (p,)."""
+    indices, p = table.weights.indices, table.weights.shape[1]
+    some = (indices[i : i + ENTRIES] for i in range(0, len(indices), ENTRIES))
+    return sum((np.bincount(each, minlength=p) for each in some), np.zeros(p, np.int64))
 
 
 def picked(table: Table, chosen: Ints, seed: Seed) -> Pick:

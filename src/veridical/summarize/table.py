@@ -56,7 +56,7 @@ class Table(Record):
     """
 
     weights: Any  # (n, p) CSR, signed; where parts of a row share a column, their sum
-    sizes: Floats  # of its entries: |weight|, or the sum of them; never 0
+    importance: Floats  # (p,) I_j = √(Σ_i |W_ij|), in which parts that share a column do not cancel
     rows: Ints  # (n,) numbers of the explanations
     row_targets: tuple[Label, ...]  # (n,)
     parts: tuple[Part, ...]  # (p,) in the order they first appear
@@ -71,11 +71,6 @@ class Table(Record):
             for part, target in zip(self.parts, self.targets, strict=True)
         ]
         return tuple(unique(shown))
-
-    @property
-    def importance(self) -> Floats:
-        """I_j = √(Σ_i |W_ij|)."""
-        return np.sqrt(np.bincount(self.weights.indices, self.sizes, self.weights.shape[1]))
 
 
 def table_of(batches: Iterable[Batch], target: Label | None = None, k: int | None = None) -> Table:
@@ -99,6 +94,7 @@ class _Builder:
         self.counts: list[Ints] = []
         self.indices: list[Any] = []
         self.data: list[Floats] = []
+        self.sizes = np.empty(0)  # (p,) sums of |weight|
         self.seen = 0
         self.known: dict[Hashable, Label] = {}
 
@@ -124,6 +120,9 @@ class _Builder:
         kept = np.flatnonzero(weights) if self.k is None else _heaviest(weights, row, self.k)
         self.indices.append(column[kept].astype(np.int32))
         self.data.append(weights[kept])
+        p, before = len(self.parts), np.arange(len(self.sizes))  # added one after the other, however they are cut
+        sums = np.r_[self.sizes, np.abs(weights[kept])]
+        self.sizes = np.bincount(np.r_[before, column[kept]], sums, p).astype(np.float64)
         self.counts.append(np.bincount(row[kept], minlength=n)[wanted])
         self.rows.append(numbers[wanted])
         self.row_targets += [t for t, w in zip(batch.targets, wanted, strict=True) if w]
@@ -152,16 +151,23 @@ class _Builder:
             raise InputError(f"no explanation is of the target {self.target!r}; there are {had}")
         counts = np.concatenate([np.zeros(1, np.int64), *self.counts])
         shape = (len(rows), len(self.parts))
-        indices = np.concatenate([np.empty(0, np.int32), *self.indices])
-        data = np.concatenate([np.empty(0), *self.data])
-        weights = csr_matrix((data, indices, np.cumsum(counts)), shape=shape)
-        sizes = csr_matrix((np.abs(data), indices.copy(), np.cumsum(counts)), shape=shape)
-        for matrix in (weights, sizes):
-            matrix.sum_duplicates()  # sizes apart from weights, or parts of one concept would cancel
+        entries = _joined(self.data, np.float64), _joined(self.indices, np.int32), np.cumsum(counts)
+        weights = csr_matrix(entries, shape=shape)
+        weights.sum_duplicates()
         for array in (weights.data, weights.indices, weights.indptr):
             array.flags.writeable = False
         columns = tuple(self.parts), tuple(self.targets)
-        return Table(weights, sizes.data, rows, tuple(self.row_targets), *columns)
+        return Table(weights, np.sqrt(self.sizes), rows, tuple(self.row_targets), *columns)
+
+
+def _joined(pieces: list[Any], kind: Any) -> Any:
+    """Arrays as one; each is let go once it is copied, for there may be many."""
+    whole, at = np.empty(sum(map(len, pieces)), kind), 0
+    for i, piece in enumerate(pieces):
+        whole[at : at + len(piece)] = piece
+        at += len(piece)
+        pieces[i] = None
+    return whole
 
 
 def _heaviest(weights: Floats, row: Ints, k: int) -> Ints:
