@@ -21,9 +21,10 @@ from veridical.records import Explanation, Explanations, Representation, Represe
 from veridical.scale.engines import Engine
 from veridical.scale.folder import begin, finish, is_complete
 from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of, told_by
+from veridical.scale.lines import Lines
 from veridical.scale.sources import InMemory, Source
 from veridical.scale.store import Store
-from veridical.scale.tables import paths_of, source_of_files
+from veridical.scale.tables import Parquet, fitting, paths_of, source_of_files
 from veridical.scale.work import Chunk, Done, Failed, Job, Open, apart, bare, numbered, representable, taken
 
 TRIES = 3  # of a chunk, before the run goes on without it
@@ -45,8 +46,9 @@ class Run:
 def source_of(engine: Engine, X: Any, job: Job) -> Source:
     """Where the instances come from: files, a table of the engine's own, or memory."""
     paths = paths_of(X)
-    if paths is not None:
-        return source_of_files(paths, job.represent, job.keep)
+    files = X if isinstance(X, (Parquet, Lines)) else None if paths is None else source_of_files(paths)
+    if files is not None:
+        return fitting(files, job.represent, job.keep)
     return engine.source(X) or InMemory.of(X)
 
 
