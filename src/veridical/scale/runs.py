@@ -9,13 +9,12 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import CHUNK, Track
 from veridical.attribute.neighborhood import Answers
+from veridical.attribute.single import one_thread
 from veridical.errors import InputError, VeridicalError
 from veridical.records import Explanation, Explanations, Representation, Representer, Shareable
 from veridical.scale.engines import Engine
@@ -118,7 +117,8 @@ def _follow(run: Run, chunks: Iterator[Chunk], note: Callable[[Done], None], n_r
             note(done)
             yield from repeat(None, done.stop - done.start)
 
-    deque(run.track(rows(), total=n_rows), maxlen=0)
+    with one_thread:
+        deque(run.track(rows(), total=n_rows), maxlen=0)
 
 
 def with_sample(run: Run, model: Model) -> tuple[Run, int]:
@@ -132,7 +132,7 @@ def with_sample(run: Run, model: Model) -> tuple[Run, int]:
         return replace(run, job=replace(job, memory=[Open(model, None)])), 0
     answers = Answers(model, first.common, job.seed)
     pieces = job.method.ladder(first)
-    with threadpool_limits(1, "blas"):
+    with one_thread:
         for piece in pieces:
             answers(*piece)
     known = [Open(model, Sums(answers))]

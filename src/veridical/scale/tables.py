@@ -36,14 +36,14 @@ def _is_name(x: Any) -> bool:
 
 
 def _meant(place: str | Path) -> tuple[Path, ...]:
-    path = Path(place)
+    path = Path(place).absolute()  # for workers may stand elsewhere
     if path.is_dir():
         found = sorted(p for p in path.iterdir() if p.suffix.lower() in (*PARQUET, *LINES))
         what = f"the folder {str(place)!r} has no Parquet or CSV files in it"
     elif path.exists():
         found, what = [path], ""
     else:
-        found = sorted(map(Path, glob.glob(str(place), recursive=True)))
+        found = sorted(map(Path, glob.glob(str(path), recursive=True)))
         what = f"there is no file {str(place)!r}"
     if not found:
         raise InputError(what)
