@@ -360,3 +360,14 @@ def test_normalizations_are_folded_into_convolutions(kind: str, left: int) -> No
 def test_a_module_in_training_mode_is_refused_in_half_precision_too() -> None:
     with pytest.raises(vd.InputError, match=r"BatchNorm2d .* does not answer an input by itself"):
         vd.Network(Block("plain"), precision="bfloat16")(IMAGE[None])
+
+
+@pytest.mark.parametrize(
+    ("grid", "first"), [((3, 3), 257), ((4, 4), 257), ((4, 5), 257), ((4, 8), 257), ((6, 6), 513)]
+)
+def test_a_device_starts_with_hundreds_of_masks_in_one_pass(grid: tuple[int, int], first: int) -> None:
+    """The instance, and a code that balances the parts: nothing is gained by fewer."""
+    module = Tight(10_000, wraps=small()).eval()
+    KNOWN[module] = Way(2**27, last=False)  # as on a GPU
+    vd.explain(module, vd.Grid(*grid), IMAGE)
+    assert module.asked[0] == first

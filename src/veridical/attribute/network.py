@@ -14,7 +14,7 @@ import numpy as np
 
 from veridical.attribute.ask import described, n_rows
 from veridical.attribute.halves import converted
-from veridical.attribute.launches import KNOWN, Way, copied, launched
+from veridical.attribute.launches import KNOWN, Way, copied, fetched, launched
 from veridical.attribute.ready import check_ready, without_chance
 from veridical.attribute.switches import ENOUGH, Switched, n_looked_at, switch_between, switch_seen
 from veridical.errors import InputError, ModelError, VeridicalError, require
@@ -281,13 +281,9 @@ def without_cudnn() -> Iterator[None]:
 
 def as_numbers(outputs: Any) -> Floats:
     """Outputs as NumPy, whatever their type and device."""
-    torch, own = require("torch", extra="torch"), outputs.detach()
-    if own.is_cuda:
-        held = torch.empty(own.shape, dtype=torch.float64, pin_memory=True)
-        held.copy_(own.double(), non_blocking=True)
-        torch.cuda.current_stream(own.device).synchronize()
-    else:
-        held = own.cpu().to(torch.float64, copy=True)
+    held = fetched(outputs)
+    if outputs.is_cuda:
+        require("torch", extra="torch").cuda.current_stream(outputs.device).synchronize()
     numbers: Floats = held.numpy()
     return numbers
 
