@@ -22,6 +22,7 @@ ORDER = (
     "pick",
     "sketch",
     "memory",
+    "scale",
     "imports",
     "pages",
     "commands",
@@ -31,7 +32,7 @@ ORDER = (
     "gpu",
     "tiles",
 )
-FAMILIES = ("", "-text", "-images", "-networks", "-cuda")
+FAMILIES = ("", "-text", "-images", "-networks", "-cuda", "-million", "-engines")
 
 
 def section(record: Mapping[str, Any]) -> str:
@@ -39,8 +40,14 @@ def section(record: Mapping[str, Any]) -> str:
     made = record["environment"]
     name = record["benchmark"]
     torch = dict.fromkeys(("audit", "tiles", "maps", "maps-cuda", "gpu"), "torch")
-    peer = {"shapley": "shap", "commands": "typer", "sketch": "scipy", **torch}.get(name, "lime")
-    others = {"networks": ("captum", "torch"), "maps": ("captum",), "gpu": ("captum",)}
+    plain = {"sketch": "scipy", "scale-million": "pandas", "scale-engines": "dask"}
+    peer = {"shapley": "shap", "commands": "typer", **plain, **torch}.get(name, "lime")
+    others = {
+        "networks": ("captum", "torch"),
+        "maps": ("captum",),
+        "gpu": ("captum",),
+        "engines": ("ray", "pyspark"),
+    }
     shown = ("veridical", peer, *(p for kind, added in others.items() if kind in name for p in added))
     packages = ", ".join(f"{p} {made[p]}" for p in (*shown, "numpy", "scikit-learn"))
     machine = f"{made.get('gpu', made['cpu'])}, {made['cores']} cores, Python {made['python']}"

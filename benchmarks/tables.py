@@ -18,7 +18,21 @@ from typing import Any
 import veridical
 
 FOLDER = Path(__file__).parent / "results"
-PACKAGES = ("lime", "shap", "captum", "torch", "typer", "numpy", "scipy", "scikit-learn", "pandas", "scikit-image")
+PACKAGES = (
+    "lime",
+    "shap",
+    "captum",
+    "torch",
+    "typer",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "scikit-image",
+    "dask",
+    "ray",
+    "pyspark",
+)
 MODULES = {"scikit-learn": "sklearn", "scikit-image": "skimage"}  # where they differ
 HIDDEN = ("curve",)  # in the JSON alone
 

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import veridical as vd
 from veridical.attribute.many import CHUNK
@@ -329,17 +330,23 @@ def test_an_explanation_of_an_engine_can_be_made_again() -> None:
         assert again.weights.tobytes() == many[i].weights.tobytes()
 
 
-def test_linear_algebra_of_a_chunk_runs_in_one_thread() -> None:
+@pytest.mark.parametrize("engine", [None, Threads(1), Threads(2)], ids=str)
+def test_linear_algebra_of_many_rows_runs_in_one_thread(engine: Engine | None) -> None:
     """Sums in another order have other last bits: how many cores there are must not matter."""
-    from threadpoolctl import threadpool_info
-
     seen: set[int] = set()
 
+    def threads() -> set[int]:
+        return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
     def watching(X: Any) -> Floats:
-        seen.update(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+        seen.update(threads())
         return predict(X)
 
-    vd.explain_many(watching, vd.Rows(TABLE), TABLE[:5], method=METHOD, engine=Threads(1))
+    with threadpool_limits(2, "blas"):
+        before = threads()
+        many = vd.explain_many(watching, vd.Rows(TABLE), TABLE[:5], method=METHOD, engine=engine)
+        vd.rerun(watching, vd.Rows(TABLE), TABLE[0], many[0].recipe)
+        assert threads() == before
     assert seen == {1}
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from veridical.errors import require
-from veridical.scale.blocks import Slice, chunks_of, slices
+from veridical.errors import InputError, require
+from veridical.scale.blocks import Slice, chunks_of, slices, some
 from veridical.scale.pools import AHEAD, Result, handed
 from veridical.scale.sources import Source
 from veridical.scale.tables import frame_of
@@ -21,8 +21,8 @@ class Ray:
     """The workers of a Ray cluster: the one this process is connected to, else the one at ``address``.
 
     Without an address, one of this machine is started where there is none, and stays until ``ray.shutdown()``. The
-    job is put into Ray's store once. Tables may be ``ray.data`` Datasets: their blocks lie in that store and never
-    travel through this process.
+    job is put into Ray's store once. X may be a Dataset of ``ray.data``: it is computed once, in order, and its
+    blocks lie in that store, or where that spills to, and never travel through this process.
     """
 
     address: str | None = None
@@ -32,9 +32,11 @@ class Ray:
 
     def source(self, X: Any) -> Source | None:
         """Where the rows of a ``ray.data`` Dataset come from; None if it is not one."""
-        if not type(X).__module__.startswith("ray.data"):
+        if not type(X).__module__.startswith("ray."):
             return None
         ray = self._connected()
+        if not isinstance(X, require("ray.data", extra="ray").Dataset):
+            raise InputError(f"X is a {type(X).__name__} of ray: give its rows as a Dataset of ray.data")
         options = X.context.execution_options
         before, options.preserve_order = options.preserve_order, True  # else blocks come as they are finished
         try:
@@ -42,7 +44,7 @@ class Ray:
         finally:
             options.preserve_order = before
         length = ray.remote(_length)
-        return Blocks(blocks, tuple(ray.get([length.remote(block) for block in blocks])))
+        return Blocks(blocks, some(ray.get([length.remote(block) for block in blocks])))
 
     def run(self, job: Job, chunks: Iterator[Chunk]) -> Iterator[Result]:
         """Explain chunks on the workers; what is tried again is this library's to say, not Ray's."""
@@ -68,7 +70,7 @@ class Ray:
     def _connected(self) -> Any:
         ray = require("ray", extra="ray")
         if not ray.is_initialized():
-            ray.init(self.address, include_dashboard=False, logging_level="ERROR")
+            ray.init(self.address, logging_level="ERROR")
         return ray
 
 
@@ -84,7 +86,7 @@ class Blocks:
         return sum(self.lengths)
 
     def head(self, n: int) -> Any:
-        return self._pieces(next(slices(self.lengths, n), []))()
+        return self._pieces(next(slices(self.lengths, n)))()
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         return chunks_of(self.lengths, size, self._pieces)

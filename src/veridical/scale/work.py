@@ -10,13 +10,13 @@ from threading import Lock
 from typing import Any, TypeAlias, TypeVar, cast
 
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model, heard, n_rows
 from veridical.attribute.given import checked_model
 from veridical.attribute.many import CHUNK, Work
 from veridical.attribute.neighborhood import Answers
+from veridical.attribute.single import one_thread
 from veridical.errors import InputError, ModelError, VeridicalError
 from veridical.records import (
     Explanation,
@@ -157,7 +157,7 @@ def explained(job: Job, chunk: Chunk) -> Done:
     """
     calls: list[int] = []
     found: list[Explanation | VeridicalError] = []
-    with threadpool_limits(1, "blas"):
+    with one_thread:
         X, kept = apart(chunk.load(), job)
         for start in range(0, chunk.stop - chunk.start, CHUNK):
             found += _block(job, taken(X, slice(start, start + CHUNK)), chunk.start + start, calls.append)
