@@ -20,7 +20,7 @@ N = 1300
 TABLE = pd.DataFrame(
     {
         "age": rng.integers(18, 90, N),
-        "income": np.where(rng.random(N) < 0.1, np.nan, rng.lognormal(10, 1, N)),
+        "income": np.where(rng.random(N) < 0.1, np.nan, rng.lognormal(10, 1, N).round(2)),
         "city": pd.Categorical(rng.choice(["Linz", "Graz, Süd", 'the "Wald"', "two\nlines"], N)),
         "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1000, N), unit="D"),
         "word": rng.choice(["yes", "no", ""], N),

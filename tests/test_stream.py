@@ -18,7 +18,7 @@ from veridical.attribute.stream import Task, streamed, task_of
 from veridical.errors import InputError, ModelError
 from veridical.masks import coins, removals
 from veridical.records import Explanation, Neighborhood
-from veridical.represent.masked import NEAR
+from veridical.represent.masked import NEAR, Listed
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -194,6 +194,20 @@ def test_the_device_has_work_while_answers_are_read(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(stream, "_landed", lambda flight: (told.append("read"), landed(flight))[1])
     flow(task(network()), vd.Grid(4, 4), PICTURES)
     assert told == ["asked"] * stream.AHEAD + ["read", "asked"] * 2 + ["read"] * 3
+
+
+def test_instances_are_represented_when_their_turn_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "MOST", 2)
+    made, grid, pictures = list[int](), vd.Grid(4, 4), np.concatenate([PICTURES] * 4)
+
+    def represent(x: Any) -> Any:
+        made.append(len(made))
+        return grid(x)
+
+    batch = Listed(represent, pictures).batch(0, 20)
+    for i, _ in enumerate(streamed(task(network()), batch, range(20))):
+        assert len(made) <= i // 2 * 2 + 2 * stream.AHEAD + 1
+    assert len(made) == 20
 
 
 class Fragile(Watched):

@@ -14,6 +14,7 @@ from networks import seeded
 from veridical.attribute.given import checked_model, seed_of
 from veridical.attribute.stream import Task, streamed
 from veridical.errors import InputError
+from veridical.represent.tokens import owners
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -156,6 +157,18 @@ def test_a_token_of_two_words_is_of_that_which_has_more_of_it() -> None:
     np.testing.assert_array_equal(parts.places.labels, [1, 2, 3])
     assert parts.names == ("a", "good", "film", "b")
     assert "1 part has no token of its own" in parts.notes[-1]
+
+
+def test_owners_are_those_found_token_by_token() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        characters = np.repeat(rng.integers(-1, 4, 12), rng.integers(1, 4, 12))
+        spans = [tuple(sorted(rng.integers(0, len(characters) + 1, 2).tolist())) for _ in range(9)]
+        wanted = []
+        for start, stop in spans:
+            own = [part for part in characters[start:stop].tolist() if part >= 0]
+            wanted.append(max(own, key=lambda part: (own.count(part), -own.index(part))) if own else -1)
+        assert owners(characters, spans).tolist() == wanted
 
 
 def test_what_is_cut_off_is_said() -> None:

@@ -141,7 +141,8 @@ class Lane:
 
 def _stacks(task: Task, asked: Sequence[Asked], outputs: Any) -> Iterator[tuple[list[int], Stack, Any]]:
     """Which of those asked have a plain fit, by shape, if many do, and the outputs (b, n) that are explained."""
-    if not task.method.plain or callable(task.target) or outputs.device.type == "mps":  # which has no doubles
+    few = len(asked) < STACKED or outputs.device.type == "mps"  # which has no doubles
+    if few or not task.method.plain or callable(task.target):
         return
     alike: dict[Any, list[int]] = {}
     for i, each in enumerate(asked):

@@ -137,13 +137,14 @@ def _pair(found: Any) -> tuple[Any, Any]:
 
 def owners(characters: npt.NDArray[np.intp], spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.intp]:
     """The part that each token belongs to, of which it has most characters, the first of equals; -1 if none."""
+    starts, stops = np.array(spans, dtype=np.intp).reshape(-1, 2).T
+    lengths, d = stops - starts, int(characters.max(initial=-1)) + 1
+    token = np.repeat(np.arange(len(spans)), lengths)
+    own = characters[np.arange(len(token)) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)]
+    pairs, first, counts = np.unique((token * d + own)[own >= 0], return_index=True, return_counts=True)
+    pairs = pairs[np.lexsort((-first, counts))]  # of those of a token the last stays
     found = np.full(len(spans), -1, dtype=np.intp)
-    for i, (start, stop) in enumerate(spans):
-        own = characters[start:stop]
-        own = own[own >= 0]
-        if len(own):
-            kinds, first, counts = np.unique(own, return_index=True, return_counts=True)
-            found[i] = kinds[np.lexsort((first, -counts))[0]]
+    found[pairs // d] = pairs % d
     return found
 
 
