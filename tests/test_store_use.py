@@ -80,7 +80,7 @@ def test_stores_are_compared_row_by_row(store: Store, tmp_path: Path) -> None:
     rows = vd.Rows(TABLE)
     asked = {"method": METHOD, "rng": 1, "track": silent}
     other = vd.explain_many(lambda X: -X["a"].to_numpy(), rows, TABLE, store=tmp_path / "t", **asked)
-    found = vd.compare(store, other, names=("old", "new"))
+    found = vd.compare(store.path, str(other.path), names=("old", "new"))
     numbers, first = zip(*store.numbered(), strict=True)
     expected = vd.compare(first, [e for i, e in other.numbered() if i in numbers])
     assert found.names == expected.names
@@ -92,7 +92,6 @@ def test_stores_are_compared_row_by_row(store: Store, tmp_path: Path) -> None:
     assert f"row {found.rows[0]}: " in repr(found)
     assert "1,099 explanations, mean held-out R²" in repr(found)
     assert "mean held-out R²" in found._repr_html_()
-    assert vd.compare(store.path, str(other.path)).counts.tolist() == found.counts.tolist()
     found.save(tmp_path / "difference.csv")
     with pytest.raises(InputError, match=r"save it as \.csv, \.html or a picture, and keep the folder"):
         found.save(tmp_path / "difference.json")

@@ -17,10 +17,11 @@ from veridical.attribute.ask import Target
 from veridical.attribute.fits import Fits, fits_alone, fits_of, measured_at_once, on_grid, share_explained
 from veridical.attribute.least_squares import BLOCKS, steadiness
 from veridical.attribute.neighborhood import Answers
-from veridical.records import Floats, Shareable
+from veridical.records import Floats, Ints, Shareable
 from veridical.represent.together import Together
 
 HEAVIEST = 12  # parts whose weights' covariances are worked out; the others' are taken as independent
+ROOM = 2**16  # numbers of an array that should stay in the cache
 CROWDED = 4  # samples an effect, below which an additive model would be fitted to noise
 
 
@@ -123,9 +124,9 @@ def _covariance(
     np.einsum("rdd->rd", covariance)[...] = (kept * (1 - 2 * share) + total * share**2) / spread**2
     top = np.argsort(-np.abs(weights), axis=1, kind="stable")[:, :HEAVIEST]
     each = np.arange(r)[:, None]
-    heavy, scale = seen.states[seen.at[each, top]], spread[each, top]
+    scale = spread[each, top]
     m, u = share[each, top] / scale, kept[each, top] / scale
-    both = heavy @ (heavy * squares[:, None]).transpose(0, 2, 1)
+    both = _sums_of_pairs(squares, seen.states, seen.at[each, top])
     both /= scale[:, :, None] * scale[:, None]
     both -= m[:, :, None] * u[:, None]
     both -= u[:, :, None] * m[:, None]
@@ -134,6 +135,16 @@ def _covariance(
     steady = steadiness(_by_blocks(error, seen, share) / spread[:, None], np.trace(covariance, axis1=1, axis2=2))
     covariance *= steady[:, None, None]
     return covariance, steady
+
+
+def _sums_of_pairs(terms: Floats, states: Floats, at: Ints) -> Floats:
+    """Sums (r, m, m) of terms (r, n) over the samples that keep both of two parts, of m parts a row (r, m)."""
+    (r, n), m = terms.shape, at.shape[1]
+    sums, length = np.empty((r, m, m)), max(ROOM // (m * n), 1)  # rows whose parts stay in the cache
+    for some in (slice(a, a + length) for a in range(0, r, length)):
+        kept = states[at[some]]
+        np.matmul(kept, (kept * terms[some, None]).transpose(0, 2, 1), out=sums[some])
+    return sums
 
 
 def _by_blocks(error: Floats, seen: Together, share: Floats) -> Floats:

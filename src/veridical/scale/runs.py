@@ -54,8 +54,8 @@ def source_of(engine: Engine, X: Any, job: Job) -> Source:
 
 
 def chunk_size(batch_size: int | None) -> int:
-    """Instances a chunk: a whole number of blocks."""
-    return -(-(8 * CHUNK if batch_size is None else batch_size) // CHUNK) * CHUNK
+    """Instances a chunk: a whole number of blocks; four by default, so that no worker waits long."""
+    return -(-(4 * CHUNK if batch_size is None else batch_size) // CHUNK) * CHUNK
 
 
 def explain_here(run: Run, model: Model) -> Explanations:
