@@ -240,9 +240,8 @@ def _answers(old: Any, new: Any) -> list[str]:
     apart = float(np.abs(was - now).max(initial=0.0))
     if apart <= CLOSE * float(np.abs(was).max(initial=0.0)):
         return []
-    return [
-        f"the model's answers to the first {len(was)} rows differ by up to {apart:.3g}: it is another model, or target function"
-    ]
+    differ = f"the model's answers to the first {len(was)} rows differ by up to {apart:.3g}"
+    return [f"{differ}: it is another model, or target function"]
 
 
 def _short(value: Any) -> str:
