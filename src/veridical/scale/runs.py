@@ -9,8 +9,10 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from veridical.attribute.additive import Sums
-from veridical.attribute.ask import Model
+from veridical.attribute.ask import Model, resolve
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import CHUNK, Track
 from veridical.attribute.neighborhood import Answers
@@ -98,11 +100,14 @@ def _head(run: Run, model: Model) -> Head:
     job = run.job
     first, _ = apart(run.source.head(FIRST), job)
     good = taken(first, [i for i, _ in represented(job.represent, first)])
+    answers = answers_of(model, job.represent, good)
+    if answers is not None and callable(job.target):  # two functions may have one name, and only that is recorded
+        answers = np.column_stack([answers, resolve(job.target, model, answers).read(answers)])
     return Head(
         settings_of(job.method, job.target, job.classes, job.seed),
         seen_by(job.represent, good),
         {"first": content_of(first), **told_by(run.source)},
-        answers_of(model, job.represent, good),
+        answers,
         job.keep,
         run.size,
         run.source.n_rows,
