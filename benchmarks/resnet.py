@@ -91,7 +91,7 @@ def resnet50(weights: Path | None) -> ResNet50:
 
 def pictured(batch: Any) -> Any:
     """Pictures (n, h, w, 3) of 0 to 255, red first, as the network's input."""
-    return torch.as_tensor(batch).flip(3).permute(0, 3, 1, 2).float() - torch.tensor(MEAN)[:, None, None]
+    return torch.as_tensor(batch).permute(0, 3, 1, 2)[:, [2, 1, 0]].float() - torch.tensor(MEAN)[:, None, None]
 
 
 def convert(folder: Path, file: Path) -> None:

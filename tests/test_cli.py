@@ -269,7 +269,15 @@ def test_rows(here: Path, rows: str, wanted: list[int]) -> None:
         ("explain model.py:linear data.csv --store no/kept", "there is no folder 'no'"),
         ("explain model.py:linear data.csv --store data.csv", "a file has that name"),
         ("explain model.py:linear data.csv --store apples", "holds other files"),
-        ("explain model.py:linear data.csv --store kept --keep ahs", "keep names 'ahs', which is no column"),
+        (
+            "explain model.py:linear data.csv --store kept --keep ahs",
+            "no column 'ahs' to keep; did you mean 'ash'",
+        ),
+        (
+            "explain model.py:topic texts.jsonl --store kept --keep topic",
+            "--keep is for columns of Parquet and CSV",
+        ),
+        ("explain model.py:linear data.csv --store kept --rows :9 --keep ash", "--keep is for columns of Parquet"),
         ("show apples", "is no store of explanations"),
         ("pick apples", "is no store of explanations"),
         ("compare apples one.json", "is no store of explanations"),

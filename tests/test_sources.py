@@ -20,7 +20,7 @@ N = 1300
 TABLE = pd.DataFrame(
     {
         "age": rng.integers(18, 90, N),
-        "income": np.where(rng.random(N) < 0.1, np.nan, rng.lognormal(10, 1, N)),
+        "income": np.where(rng.random(N) < 0.1, np.nan, rng.lognormal(10, 1, N).round(2)),
         "city": pd.Categorical(rng.choice(["Linz", "Graz, Süd", 'the "Wald"', "two\nlines"], N)),
         "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1000, N), unit="D"),
         "word": rng.choice(["yes", "no", ""], N),
@@ -160,7 +160,13 @@ def test_texts_come_from_the_column_that_is_left(tmp_path: Path) -> None:
 
 def test_paths_are_told_from_data(tmp_path: Path) -> None:
     paths = parquet(tmp_path, rows=1000, group=1000)
-    assert paths_of(tmp_path) == paths_of(str(tmp_path / "*.parquet")) == paths_of(paths) == tuple(paths)
+    assert (
+        paths_of(tmp_path)
+        == paths_of(str(tmp_path))
+        == paths_of(str(tmp_path / "*.parquet"))
+        == paths_of(paths)
+        == tuple(paths)
+    )
     assert paths_of(["a text", "another"]) is None
     assert paths_of(TABLE) is None
     assert InMemory.of(iter([1, 2, 3])).n_rows == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -340,6 +341,31 @@ def test_a_store_is_seen(many: Explanations, tmp_path: Path) -> None:
     assert "can be believed" in repr(store)
     assert "120 rows, complete" in store._repr_html_()
     assert "s&lt;b&gt;" in store._repr_html_()
+
+
+def told(page: str, name: str) -> list[str]:
+    """The first column of a table of the page."""
+    inner = page.partition(f"<!-- schema {name} -->")[2].partition("<!-- /schema -->")[0]
+    return re.findall(r"^\| `(.+?)` \|", inner, re.MULTILINE)
+
+
+def test_the_page_says_what_is_in_a_store(many: Explanations, tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    page = (Path(__file__).parents[1] / "docs" / "schema.md").read_text("utf-8")
+    store = filled(tmp_path / "s", many, 50)
+    manifest = json.loads((store.path / MANIFEST).read_text("utf-8"))
+    assert told(page, "manifest") == list(manifest)
+    file = pq.ParquetFile(store.path / "part-000000.parquet")
+    receipt = json.loads(file.schema_arrow.metadata[b"part"])
+    assert told(page, "receipt") == list(receipt)
+    assert {**manifest["parts"][0], "store": manifest["identity"]} == receipt
+    names = [re.sub(": .*", ": …", name) for name in file.schema_arrow.names]
+    assert list(dict.fromkeys(names)) == [
+        *told(page, "parquet"),
+        *told(page, "beside")[:2],
+        "instance: …",
+        "keep: …",
+    ]
 
 
 ASKED = """

@@ -18,7 +18,7 @@ from veridical.attribute.stream import Task, streamed, task_of
 from veridical.errors import InputError, ModelError
 from veridical.masks import coins, removals
 from veridical.records import Explanation, Neighborhood
-from veridical.represent.masked import NEAR
+from veridical.represent.masked import NEAR, Listed
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -196,6 +196,20 @@ def test_the_device_has_work_while_answers_are_read(monkeypatch: pytest.MonkeyPa
     assert told == ["asked"] * stream.AHEAD + ["read", "asked"] * 2 + ["read"] * 3
 
 
+def test_instances_are_represented_when_their_turn_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "MOST", 2)
+    made, grid, pictures = list[int](), vd.Grid(4, 4), np.concatenate([PICTURES] * 4)
+
+    def represent(x: Any) -> Any:
+        made.append(len(made))
+        return grid(x)
+
+    batch = Listed(represent, pictures).batch(0, 20)
+    for i, _ in enumerate(streamed(task(network()), batch, range(20))):
+        assert len(made) <= i // 2 * 2 + 2 * stream.AHEAD + 1
+    assert len(made) == 20
+
+
 class Fragile(Watched):
     """Answers NaN to pictures that start with a bright point, and refuses those that start with a dark one."""
 
@@ -284,6 +298,8 @@ def test_into_a_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert found.manifest["n_calls"] == alone.manifest["n_calls"]
     rows = [0, 2, 3, 4]
     check_same([found[i] for i in rows], [alone[i] for i in rows])
+    with pytest.raises(InputError, match="the representer makes other parts"):
+        vd.explain_many(net, vd.Grid(4, 4), pictures, method=PLAIN, store=tmp_path / "streamed")
 
 
 def test_only_lime_of_networks_streams() -> None:

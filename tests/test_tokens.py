@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from networks import seeded
 from veridical.attribute.given import checked_model, seed_of
 from veridical.attribute.stream import Task, streamed
 from veridical.errors import InputError
+from veridical.represent.tokens import owners
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -156,6 +158,35 @@ def test_a_token_of_two_words_is_of_that_which_has_more_of_it() -> None:
     np.testing.assert_array_equal(parts.places.labels, [1, 2, 3])
     assert parts.names == ("a", "good", "film", "b")
     assert "1 part has no token of its own" in parts.notes[-1]
+
+
+def padded(text: str) -> tuple[list[int], list[tuple[int, int]]]:
+    ids, spans = encode(text)
+    return ids + [0] * (30 - len(ids)), spans + [(0, 0)] * (30 - len(ids))
+
+
+def test_many_texts_are_asked_about_by_their_ids(tmp_path: Path) -> None:
+    net, represent = network(), vd.Tokens(padded, MASK)
+    np.testing.assert_array_equal(represent.each(TEXTS).inputs(0, 3), [padded(text)[0] for text in TEXTS])
+    with pytest.raises(InputError, match="different numbers of tokens at once"):
+        vd.Tokens(encode, MASK).each(TEXTS).inputs(0, 3)
+    groups = vd.group(net, represent, TEXTS * 10, k=2)
+    assert groups.weights.shape[0] == 2
+    vd.explain_many(net, represent, TEXTS, method=METHOD, store=tmp_path / "why")
+    with pytest.raises(InputError, match="the representer makes other parts"):
+        vd.explain_many(net, vd.Tokens(padded, 0), TEXTS, method=METHOD, store=tmp_path / "why")
+
+
+def test_owners_are_those_found_token_by_token() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        characters = np.repeat(rng.integers(-1, 4, 12), rng.integers(1, 4, 12))
+        spans = [tuple(sorted(rng.integers(0, len(characters) + 1, 2).tolist())) for _ in range(9)]
+        wanted = []
+        for start, stop in spans:
+            own = [part for part in characters[start:stop].tolist() if part >= 0]
+            wanted.append(max(own, key=lambda part: (own.count(part), -own.index(part))) if own else -1)
+        assert owners(characters, spans).tolist() == wanted
 
 
 def test_what_is_cut_off_is_said() -> None:

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import veridical as vd
 from veridical.attribute.many import CHUNK
@@ -196,9 +197,8 @@ def sometimes(X: Any) -> Floats:
 def test_rows_that_fail_are_told_where_there_is_no_store_and_recorded_where_there_is(tmp_path: Path) -> None:
     rows, X = vd.Rows(TABLE), TABLE.copy()
     X[CHUNK + 3, 3], X[7, 0] = 200, np.nan
-    for engine in (Threads(1), Local(2)):
-        with pytest.raises(vd.InputError, match=r"row 7: column 'x0' is missing"):
-            vd.explain_many(sometimes, rows, X, method=METHOD, engine=engine)
+    with pytest.raises(vd.InputError, match=r"row 7: column 'x0' is missing"):
+        vd.explain_many(sometimes, rows, X, method=METHOD, engine=Threads(2))
     X[7, 0] = 0
     with pytest.raises(vd.ModelError, match=rf"row {CHUNK + 3}: predict raised ValueError .*too large"):
         vd.explain_many(sometimes, rows, X, method=METHOD, engine=Threads(1))
@@ -329,17 +329,23 @@ def test_an_explanation_of_an_engine_can_be_made_again() -> None:
         assert again.weights.tobytes() == many[i].weights.tobytes()
 
 
-def test_linear_algebra_of_a_chunk_runs_in_one_thread() -> None:
+@pytest.mark.parametrize("engine", [None, Threads(1), Threads(2)], ids=str)
+def test_linear_algebra_of_many_rows_runs_in_one_thread(engine: Engine | None) -> None:
     """Sums in another order have other last bits: how many cores there are must not matter."""
-    from threadpoolctl import threadpool_info
-
     seen: set[int] = set()
 
+    def threads() -> set[int]:
+        return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
     def watching(X: Any) -> Floats:
-        seen.update(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+        seen.update(threads())
         return predict(X)
 
-    vd.explain_many(watching, vd.Rows(TABLE), TABLE[:5], method=METHOD, engine=Threads(1))
+    with threadpool_limits(2, "blas"):
+        before = threads()
+        many = vd.explain_many(watching, vd.Rows(TABLE), TABLE[:5], method=METHOD, engine=engine)
+        vd.rerun(watching, vd.Rows(TABLE), TABLE[0], many[0].recipe)
+        assert threads() == before
     assert seen == {1}
 
 

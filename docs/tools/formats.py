@@ -26,6 +26,47 @@ APART = {  # columns of a Parquet file that stand otherwise in JSON
     "values": "of the parts, as a program reads them, each as JSON",
 }
 
+BESIDE = {  # columns of the parts of a store, after those of explanations
+    "row": ("int64", "the number of the row in X"),
+    "error": ("string", "why there is no explanation: the columns of explanations are empty then"),
+    "keep: …": ("any", "a column that was kept, as `keep=` names it"),
+    "instance: …": ("any", "a column of the instance, of table rows"),
+    "instance": ("list<double> or string", "the instance, of rows of an array or of texts; others are not stored"),
+}
+MANIFEST = {
+    "veridical": ('`"store"`', "the kind of record"),
+    "identity": ("string", "digest of what the store is of; every part has it"),
+    "schema": (f"`{SCHEMA}`", "the version of the schema"),
+    "version": ("string", "of veridical, that began it"),
+    "recipe": ("[value](#value)", "`method`, `target`, `classes` and `rng`, as they were asked for"),
+    "represent": ("string", "digest of what the representer makes of the first rows"),
+    "data": ("object", "digests of the first rows (`first`), and of all, by where they are"),
+    "keep": ("list of string", "columns that are not the model's"),
+    "chunk_rows": ("integer", "rows a part; the last has fewer"),
+    "answers": ("null or list of list of number", "the model's answers to the first rows"),
+    "n_rows": ("null or integer", "rows in all; null where that is not known before the end"),
+    "complete": ("boolean", "whether all rows are there"),
+    "n_shared_calls": ("integer", "inputs that the model was asked about for all rows together"),
+    "parts": ("list of object", "the receipts of all parts, once it is complete"),
+}
+RECEIPT = {
+    "number": ("integer", "of the part, as in its name"),
+    "start": ("integer", "number of its first row"),
+    "stop": ("integer", "one more than that of its last"),
+    "store": ("string", "`identity` of the store; in the part only"),
+    "n_failed": ("integer", "rows that have no explanation"),
+    "n_calls": ("integer", "inputs that the model was asked about for these rows alone"),
+    "n_passed": ("integer", "explanations that can be believed"),
+    "fidelity": ("number", "sum of those that are known"),
+    "n_fidelity": ("integer", "how many that are"),
+    "digest": ("string", "of the content, in hexadecimal: a SHA-256 a row, added up modulo 2^256"),
+}
+STORES = {
+    "beside": (BESIDE, "column"),
+    "manifest": (MANIFEST, "field"),
+    "receipt": (RECEIPT, "field"),
+}
+
 
 def kind_of(field: Mapping[str, Any]) -> str:
     """The type of a field, in words, with links to what is described elsewhere."""
@@ -83,7 +124,15 @@ def parquet() -> str:
     return "".join(found)
 
 
+def plain(named: Mapping[str, tuple[str, str]], what: str) -> str:
+    """A table of what is not in the schema of JSON."""
+    told = [f"| `{name}` | {kind} | {meaning} |\n" for name, (kind, meaning) in named.items()]
+    return f"| {what} | type | meaning |\n| --- | --- | --- |\n" + "".join(told)
+
+
 def table(name: str) -> str:
+    if name in STORES:
+        return plain(*STORES[name])
     if name == "parquet":
         return parquet()
     if name == "head":

@@ -14,7 +14,7 @@ CHUNK = 8192  # rows of a part, by default
 RECEIPT = 270  # bytes of a part in the manifest, about
 LIME = 5000  # lime's inputs a row, by default
 COLUMNS = 30
-WEIGHT = 20  # bytes of a weight in a pick: value and size of 8, position of 4
+WEIGHT = 18  # bytes of a weight in a pick: its value, and where it is, by row and by part
 CORES = 1000
 HOUR, YEAR = 3600, 3600 * 24 * 365
 

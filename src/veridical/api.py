@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
@@ -14,12 +15,14 @@ from veridical.attribute.ask import heard
 from veridical.attribute.given import answered, checked_model, checked_representer, listed, seed_of
 from veridical.attribute.many import Plan, Track, explain_all
 from veridical.attribute.recipe import restore
+from veridical.attribute.single import one_thread
 from veridical.debug.chosen import method_asked, most_calls, settings_of
 from veridical.errors import InputError, check_whole
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
 from veridical.render.progress import Progress, beating, counting
 from veridical.scale.engines import Engine, engine_asked
 from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of
+from veridical.scale.sources import refuse_foreign
 from veridical.scale.store import Store, instances_of
 from veridical.scale.tables import paths_of
 from veridical.scale.work import Job
@@ -163,11 +166,12 @@ def explain_many(
 
     Rows that are more than memory holds come from files and go into a folder. X is the path, folder, pattern or
     list of paths of .parquet, .csv or .tsv files, or a table of the engine's own. ``store`` is the folder: rows
-    are explained and written a chunk at a time, a run that was stopped goes on where it was, and rows that cannot
-    be explained are written down with their error (``vd.Store``). ``keep`` names columns that are not the model's,
-    such as ids, and are stored beside the explanations. ``engine`` says who does the work: ``vd.engines.Local(2)``
-    is two processes, each of which gets the model once; a model that cannot be sent to one is given as
-    ``vd.Factory(load_model)``. The rows' numbers and the seed fix every bit, on any engine, in chunks of any size.
+    are explained and written a chunk at a time (8,192 of them, or ``batch_size`` in whole blocks of 1,024), a run
+    that was stopped goes on where it was, and rows that cannot be explained are written down with their error
+    (``vd.Store``). ``keep`` names columns that are not the model's, such as ids, and are stored beside the
+    explanations. ``engine`` says who does the work: ``vd.engines.Local(2)`` is two processes, each of which gets
+    the model once; a model that cannot be sent to one is given as ``vd.Factory(load_model)``. The rows' numbers
+    and the seed fix every bit, on any engine, in chunks of any size.
 
     >>> import tempfile
     >>> import numpy as np
@@ -189,10 +193,12 @@ def explain_many(
     doing, track = engine_asked(engine, n_jobs), track or Progress()
     told = heard(model, beating(track))
     if engine is None and store is None and not keep and paths_of(X) is None:
+        refuse_foreign(X)
         instances = represent.each(X)
         plan = Plan(1000 if batch_size is None else int(batch_size), int(n_jobs))
         work = explain_all(method, told, instances, target, seed, plan)
-        return Explanations(tuple(track(work, total=len(instances))))
+        with one_thread:
+            return Explanations(tuple(track(work, total=len(instances))))
     names = None if classes is None else tuple(classes)
     job = Job(predict, represent, method, target, seed, names, keep=listed("keep", keep))
     run = Run(doing, job, source_of(doing, X, job), track, chunk_size(batch_size))
@@ -263,7 +269,8 @@ def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str,
             f"the target was the function {target['function']!r}, which a recipe cannot hold: call explain with it"
         )
     model, represent = checked_model(predict, classes), checked_representer(represent)
-    if shared:
+    with one_thread if shared or seed.spawn_key else nullcontext():  # as it was among many
+        if not shared:
+            return answered(method(model, represent(x), [target], seed))[0]
         rows = represent.each(x if getattr(x, "ndim", 1) == 2 else [x])
         return next(explain_all(method, model, rows, target, seed, Plan()))
-    return answered(method(model, represent(x), [target], seed))[0]

@@ -26,7 +26,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "veridical pick nightly --target Barolo --budget 3",
         "veridical pick model.py:forest data.csv --target Barolo --budget 3 --k 5 --out pick.html",
     ),
-    "group": ("veridical group model.py:linear data.csv --target Barolo --k 3 --method gime --out groups.html",),
+    "group": (
+        "veridical group model.py:linear data.csv --target Barolo --k 3 --method gime --out groups.html",
+        "veridical group model.py:forest nightly --target Barolo --k 2",
+    ),
     "evaluate": (
         "veridical evaluate model.py:forest data.csv --methods lime,occlusion --metrics correlation,deletion",
     ),

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
+from functools import lru_cache
+from itertools import chain, combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from veridical.attribute.ask import stacked
 from veridical.attribute.removal import Removal
@@ -73,10 +75,11 @@ class Coalitions:
         if self.counts[place] > LISTED:
             keys = generator(self.seed, 13, size, start).random((stop - start, self.d), dtype=np.float32)
             return np.asarray(keys.argsort(axis=1) < size)
-        every = np.array(list(combinations(range(self.d), size)))[: int(self.counts[place])]
+        every = _combinations(self.d, size)[: int(self.counts[place])]
         order = generator(self.seed, 13, size).permutation(len(every))
         masks = np.zeros((stop - start, self.d), bool)
-        np.put_along_axis(masks, every[order[np.arange(start, stop) % len(every)]], True, axis=1)
+        chosen = every[order[np.arange(start, stop) % len(every)]].astype(np.intp)
+        np.put_along_axis(masks, chosen, True, axis=1)
         return masks
 
     def weigh(self, taken: Ints) -> tuple[Floats, Floats]:
@@ -87,6 +90,15 @@ class Coalitions:
         listed = (self.counts <= LISTED) & (not self.again)
         missed = np.where(listed, 1 - taken / self.counts, 1.0)
         return np.repeat(each, taken), np.repeat(missed, taken)
+
+
+@lru_cache(maxsize=32)
+def _combinations(d: int, size: int) -> npt.NDArray[np.uint16]:
+    """All sets of so many of d parts, (n, size), in order; kept for the next explanation."""
+    parts = np.fromiter(chain.from_iterable(combinations(range(d), size)), np.uint16)
+    every = parts.reshape(-1, size)
+    every.flags.writeable = False
+    return every
 
 
 @dataclass(frozen=True, eq=False)

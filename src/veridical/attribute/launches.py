@@ -94,6 +94,14 @@ def copied(inputs: Any, last: bool) -> Any:
     return inputs.clone(memory_format=torch.channels_last if turned else torch.contiguous_format)
 
 
+def fetched(numbers: Any) -> Any:
+    """Numbers on their way to where NumPy can read them, as doubles, which some devices do not have."""
+    torch, own = require("torch", extra="torch"), numbers.detach()
+    if not own.is_cuda:
+        return own.cpu().to(torch.float64, copy=True)
+    return torch.empty(own.shape, dtype=torch.float64, pin_memory=True).copy_(own.double(), non_blocking=True)
+
+
 def pieces(inputs: Any, at_once: int) -> list[slice]:
     """Cuts of a batch, of about so many numbers each."""
     each = max(int(np.prod(inputs.shape[1:])), 1)

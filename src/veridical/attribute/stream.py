@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from veridical.attribute.ask import Heard, Model, checked, resolve
-from veridical.attribute.launches import numbers_of_one
+from veridical.attribute.launches import fetched, numbers_of_one
 from veridical.attribute.lime import Lime, Steps
 from veridical.attribute.network import Network
 from veridical.attribute.question import Question
@@ -118,9 +118,9 @@ class Lane:
         with torch.no_grad(), self._working():
             outputs = answers[0] if len(answers) == 1 else torch.cat(answers)
             fitted = [
-                (which, stack, _back(stack.solve(y))) for which, stack, y in _stacks(self.task, asked, outputs)
+                (which, stack, fetched(stack.solve(y))) for which, stack, y in _stacks(self.task, asked, outputs)
             ]
-            back = _back(outputs)
+            back = fetched(outputs)
             return Flight(asked, back, fitted, None if self.queue is None else self.queue.record_event())
 
     def _batches(self, asked: Sequence[Asked]) -> Iterable[Any]:
@@ -139,18 +139,10 @@ class Lane:
             return self.task.network.launch(batch)
 
 
-def _back(numbers: Any) -> Any:
-    """Numbers on their way to where NumPy can read them, as doubles, which some devices do not have."""
-    if not numbers.is_cuda:
-        return numbers.detach().cpu().double()
-    torch = require("torch", extra="torch")
-    here = torch.empty(numbers.shape, dtype=torch.double, pin_memory=True)
-    return here.copy_(numbers.detach().double(), non_blocking=True)
-
-
 def _stacks(task: Task, asked: Sequence[Asked], outputs: Any) -> Iterator[tuple[list[int], Stack, Any]]:
     """Which of those asked have a plain fit, by shape, if many do, and the outputs (b, n) that are explained."""
-    if not task.method.plain or callable(task.target) or outputs.device.type == "mps":  # which has no doubles
+    few = len(asked) < STACKED or outputs.device.type == "mps"  # which has no doubles
+    if few or not task.method.plain or callable(task.target):
         return
     alike: dict[Any, list[int]] = {}
     for i, each in enumerate(asked):

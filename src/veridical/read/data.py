@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import numpy as np
+import pandas as pd
 
 from veridical.errors import InputError
 from veridical.read.arrays import array_of
 from veridical.read.files import STDIN, Found, files_of
 from veridical.read.media import lines_of, pictures_of, sounds_of, texts_of
-from veridical.read.records import TABLES, Data, Reading
+from veridical.read.records import ARRAY, TABLE, TABLES, TEXT, Data, Reading
 from veridical.read.tables import table_of
+from veridical.scale.folder import MANIFEST
+from veridical.scale.store import Store, instances_of
 
 FOLDER = "folder"  # the label of files: the name of the folder that they are in
 
 
 def data_of(places: Sequence[str], reading: Reading | None = None) -> Data:
-    """The instances that files, folders, patterns or "-" (the standard input) hold."""
+    """The instances that files, folders, patterns, a store of explanations or "-" (the standard input) hold."""
     reading = Reading() if reading is None else reading
     if not places:
         raise InputError("wanted data: a file, a folder, a pattern such as 'photos/*.png', or - to read a pipe")
     if list(places) == [STDIN]:
         return lines_of(reading) if reading.lines else table_of(STDIN, reading)
+    if len(places) == 1 and (Path(places[0]) / MANIFEST).is_file():
+        return _stored(Store(Path(places[0])))
     found = files_of(places)
     if found.family == "tables":
         return _tables(found, reading)
@@ -37,6 +42,14 @@ def data_of(places: Sequence[str], reading: Reading | None = None) -> Data:
     if labels is not None and len(labels) != len(data):
         raise InputError("files whose lines are texts have no folder a text: leave --label out")
     return replace(data, labels=labels)
+
+
+def _stored(store: Store) -> Data:
+    """The instances that a store of explanations holds beside them."""
+    instances, notes = instances_of(store)
+    known = TABLE if isinstance(instances, pd.DataFrame) else TEXT if isinstance(instances, list) else ARRAY
+    columns = tuple(map(str, instances.columns)) if isinstance(instances, pd.DataFrame) else None
+    return Data(instances, tuple(map(str, range(len(instances)))), known, columns=columns, notes=notes)
 
 
 def _media(found: Found, reading: Reading) -> Data:

@@ -36,10 +36,10 @@ def table_of(path: Path | str, reading: Reading) -> Data:
             frame, notes = _csv(path, text, reading)
     if not len(frame.columns) or not len(frame):
         raise InputError(f"{path} has {'no rows' if len(frame.columns) else 'no columns'}")
-    return _told_apart(path, frame, notes, reading)
+    return told_apart(path, frame, notes, reading)
 
 
-def _told_apart(path: Path | str, frame: pd.DataFrame, notes: list[str], reading: Reading) -> Data:
+def told_apart(path: Path | str, frame: pd.DataFrame, notes: list[str], reading: Reading) -> Data:
     """A table with its labels, its names of rows and its dates where they belong."""
     frame.columns = [str(c) for c in frame.columns]
     known = list(frame.columns)
@@ -75,13 +75,13 @@ def _csv(path: Path | str, text: str, reading: Reading) -> tuple[pd.DataFrame, l
         raise InputError(f"{path} has zero bytes in it, as no table has: it may be damaged, or of another kind")
     separator = reading.separator or ("\t" if str(path).endswith(".tsv") else separator_of(text))
     head = _head(path, text, separator)
-    named = not _all_numbers(head) or head == [str(j) for j in range(len(head))]
+    named = not all_numbers(head) or head == [str(j) for j in range(len(head))]
     twice = sorted({name for name in head if head.count(name) > 1})
     if named and twice:
         raise InputError(f"{path} names a column twice: {', '.join(map(repr, twice))}")
     notes = [] if named else [f"{path} has numbers in its first line, so that columns are called 0, 1, 2, …"]
     frame = _parsed(path, text, separator, ".", named)
-    if separator == ";" and any(_all_match(frame[c], COMMA) for c in frame.columns):
+    if separator == ";" and any(all_match(frame[c], COMMA) for c in frame.columns):
         frame = _parsed(path, text, separator, ",", named)
         notes.append("numbers with a comma, such as 1,5, were read as 1.5")
     if named and head[0].strip() == "":  # what to_csv of pandas writes for the names of rows
@@ -165,7 +165,7 @@ def text_columns(frame: pd.DataFrame) -> list[str]:
 def doubts(frame: pd.DataFrame, text: str | None) -> tuple[str, ...]:
     """What may have been meant otherwise: columns that look like dates, texts or names of rows."""
     words = [c for c in frame.columns if c != text and _is_text(frame[c])]
-    dates = [c for c in words if _all_match(frame[c], DATE)]
+    dates = [c for c in words if all_match(frame[c], DATE)]
     texts = [c for c in text_columns(frame[words]) if c not in dates and frame[c].nunique() > len(frame) / 2]
     names = [c for c in words if c not in dates + texts and len(frame) >= MANY and frame[c].is_unique]
     said = {
@@ -183,7 +183,7 @@ def _dates(path: Path | str, column: pd.Series[Any]) -> pd.Series[Any]:
         raise InputError(f"{path}: the column {column.name!r} does not hold dates: {cause}") from cause
 
 
-def _all_match(column: pd.Series[Any], pattern: re.Pattern[str]) -> bool:
+def all_match(column: pd.Series[Any], pattern: re.Pattern[str]) -> bool:
     """Whether all values that are there look like this."""
     if not _is_text(column):
         return False
@@ -191,7 +191,7 @@ def _all_match(column: pd.Series[Any], pattern: re.Pattern[str]) -> bool:
     return bool(len(values)) and all(isinstance(v, str) and pattern.fullmatch(v.strip()) for v in values)
 
 
-def _all_numbers(cells: list[str]) -> bool:
+def all_numbers(cells: list[str]) -> bool:
     try:
         return bool([float(cell) for cell in cells])
     except ValueError:

@@ -13,7 +13,7 @@ from veridical.errors import InputError
 from veridical.records import Bools, Features
 from veridical.represent.masked import Listed, Masked, tried
 from veridical.represent.regions import Array, ArrayComposer, Moved, Places
-from veridical.represent.words import Words
+from veridical.represent.words import Words, checked_text
 
 Ids = npt.NDArray[np.int64]
 
@@ -65,7 +65,25 @@ class Tokens:
 
     def each(self, X: Any) -> Listed:
         """Many texts."""
-        return Listed.of(self, X, "texts")
+        return Read.of(self, X, "texts")
+
+    def read(self, text: Any) -> Ids:
+        """The ids of a text."""
+        return encoded(self.encode, checked_text(text))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Read(Listed):
+    """Many texts, which the model takes as ids."""
+
+    def inputs(self, start: int, stop: int) -> Any:
+        rows = [self.represent.read(text) for text in self.items[start:stop]]  # type: ignore[attr-defined]
+        if len({len(row) for row in rows}) > 1:
+            raise InputError(
+                "the model cannot be asked about texts of different numbers of tokens at once: let encode fill "
+                "them up to one length, with (0, 0) as the place of padding"
+            )
+        return np.stack(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +155,14 @@ def _pair(found: Any) -> tuple[Any, Any]:
 
 def owners(characters: npt.NDArray[np.intp], spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.intp]:
     """The part that each token belongs to, of which it has most characters, the first of equals; -1 if none."""
+    starts, stops = np.array(spans, dtype=np.intp).reshape(-1, 2).T
+    lengths, d = stops - starts, int(characters.max(initial=-1)) + 1
+    token = np.repeat(np.arange(len(spans)), lengths)
+    own = characters[np.arange(len(token)) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)]
+    pairs, first, counts = np.unique((token * d + own)[own >= 0], return_index=True, return_counts=True)
+    pairs = pairs[np.lexsort((-first, counts))]  # of those of a token the last stays
     found = np.full(len(spans), -1, dtype=np.intp)
-    for i, (start, stop) in enumerate(spans):
-        own = characters[start:stop]
-        own = own[own >= 0]
-        if len(own):
-            kinds, first, counts = np.unique(own, return_index=True, return_counts=True)
-            found[i] = kinds[np.lexsort((first, -counts))[0]]
+    found[pairs // d] = pairs % d
     return found
 
 

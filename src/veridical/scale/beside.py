@@ -57,7 +57,7 @@ def _column(values: Any) -> Any:
         made = made.combine_chunks()
     if pa.types.is_dictionary(made.type):
         made = made.dictionary_decode()
-    if pa.types.is_large_string(made.type) or pa.types.is_string_view(made.type):
+    if str(made.type) in ("large_string", "string_view"):
         made = made.cast(pa.string())
     return made
 

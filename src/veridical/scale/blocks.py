@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from veridical.errors import InputError
 from veridical.scale.work import Chunk
 
 
@@ -16,6 +17,14 @@ class Slice:
     block: int
     start: int
     stop: int
+
+
+def some(lengths: Iterable[int]) -> tuple[int, ...]:
+    """Lengths of blocks that are not all empty."""
+    known = tuple(map(int, lengths))
+    if not sum(known):
+        raise InputError("there are no rows to explain: the table is empty")
+    return known
 
 
 def slices(lengths: Iterable[int], size: int) -> Iterator[list[Slice]]:

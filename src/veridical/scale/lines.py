@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from veridical.errors import InputError
-from veridical.records import Representer
-from veridical.represent.rows import Rows
+from veridical.represent.schema import Schema
 from veridical.scale.sources import check_columns, counted
 from veridical.scale.work import Chunk
 
@@ -30,11 +29,8 @@ TRUTHS = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": Fal
 Types: TypeAlias = Mapping[str, Any]  # of columns; None for texts
 
 
-def types_of(represent: Representer, keep: Sequence[str]) -> Types:
-    """The types of columns that a representer of table rows wants; none of other representers."""
-    if not isinstance(represent, Rows) or represent.sparse:
-        return {}
-    schema = represent.background.schema
+def types_of(schema: Schema, keep: Sequence[str]) -> Types:
+    """The types that columns of table rows are wanted in."""
     return {name: kind for name, kind in zip(schema.names, schema.dtypes, strict=True) if name not in keep}
 
 
@@ -51,6 +47,7 @@ class Lines:
     separator: str | None = None  # by default, what cuts the first lines into the most columns
     decimal: str = "."
     encoding: str | None = None  # by default UTF-8, or UTF-16 where the file says so
+    columns: tuple[str, ...] | None = None  # those that are read; None for all
 
     @property
     def n_rows(self) -> None:
@@ -59,7 +56,7 @@ class Lines:
 
     def head(self, n: int) -> pd.DataFrame:
         """The first rows."""
-        return Typed(self._first(n), self._all_types(), self.decimal)()
+        return Typed(self.first(n), self._all_types(), self.decimal)()
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         """All rows, as texts that become values where they are loaded."""
@@ -67,14 +64,15 @@ class Lines:
         for chunk in counted(self._read(size)):
             yield replace(chunk, load=Typed(chunk.load(), types, self.decimal))
 
-    def _first(self, n: int) -> pd.DataFrame:
+    def first(self, n: int) -> pd.DataFrame:
+        """The first rows as texts."""
         first = next(self._read(n), None)
         if first is None:
             raise InputError(f"{self.paths[0]} has no rows")
         return first
 
     def _all_types(self) -> Types:
-        first = self._first(TOLD_BY)
+        first = self.first(TOLD_BY)
         return {
             name: self.types[name] if name in self.types else type_of(first[name], self.decimal)
             for name in first.columns
@@ -105,7 +103,7 @@ class Lines:
                 while (frame := _next(reader, path, encoding)) is not None:
                     names = names or [*frame.columns]
                     check_columns(path, [*frame.columns], self.paths[0], names)
-                    yield frame
+                    yield frame if self.columns is None else frame.loc[:, frame.columns.isin(self.columns)]
 
 
 def _next(reader: Any, path: Path, encoding: str) -> pd.DataFrame | None:

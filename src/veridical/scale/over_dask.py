@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from veridical.errors import InputError, require
-from veridical.scale.blocks import Slice, chunks_of
+from veridical.scale.blocks import Slice, chunks_of, slices, some
 from veridical.scale.pools import AHEAD, Result, handed
 from veridical.scale.sources import Given, Source
 from veridical.scale.work import Chunk, Done, Job, explained, packed, recalled
@@ -22,8 +22,8 @@ from veridical.scale.work import Chunk, Done, Job, explained, packed, recalled
 class Dask:
     """The workers of a Dask cluster, through a client of ``dask.distributed``.
 
-    The job is sent once to each worker. Tables may be dask DataFrames: partitions are computed where they are
-    needed and never travel through this process; their lengths are asked for first.
+    The job is sent once to each worker. X may be a dask DataFrame: its partitions are computed where they are
+    needed and never travel through this process; each is computed once more to know its length.
     """
 
     client: Any
@@ -40,11 +40,15 @@ class Dask:
 
     def source(self, X: Any) -> Source | None:
         """Where the rows of a dask DataFrame come from; None if it is not one."""
-        if not _is_frame(X):
-            return None
         self._check_open()
-        lengths = self.client.compute(X.map_partitions(len, meta=("length", "int64"))).result()
-        return Partitions(X, tuple(int(n) for n in lengths))
+        if not type(X).__module__.startswith("dask"):
+            return None
+        if not isinstance(X, require("dask.dataframe", extra="dask").DataFrame):
+            raise InputError(f"X is a {type(X).__name__} of dask: give its rows as a dask DataFrame")
+        partitions = tuple(X.to_delayed())
+        length = require("dask", extra="dask").delayed(len, pure=True)
+        lengths = self.client.gather(self.client.compute([length(partition) for partition in partitions]))
+        return Partitions(self.client, partitions, some(lengths))
 
     def run(self, job: Job, chunks: Iterator[Chunk]) -> Iterator[Result]:
         """Explain chunks on the workers."""
@@ -64,6 +68,40 @@ class Dask:
             )
 
 
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """The rows of a dask DataFrame, partition after partition."""
+
+    client: Any
+    partitions: tuple[Any, ...]  # delayed
+    lengths: tuple[int, ...]
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.lengths)
+
+    def head(self, n: int) -> Any:
+        cuts = next(slices(self.lengths, n))
+        return self.client.submit(_joined, cuts, *self.client.compute(self._pieces(cuts).partitions)).result()
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        return chunks_of(self.lengths, size, self._pieces)
+
+    def _pieces(self, cuts: Sequence[Slice]) -> Pieces:
+        return Pieces(tuple(cuts), [self.partitions[cut.block] for cut in cuts])
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Slices of partitions that are computed when their chunk is handed over."""
+
+    cuts: tuple[Slice, ...]
+    partitions: list[Any]  # delayed
+
+    def __call__(self) -> Any:
+        return _joined(self.cuts, *(partition.compute() for partition in self.partitions))
+
+
 class _Sent:
     """A job in the memory of the workers, sent once more if all that held it are gone."""
 
@@ -78,52 +116,15 @@ class _Sent:
         return self.held
 
 
-@dataclass(frozen=True, eq=False)
-class Partitions:
-    """The rows of a dask DataFrame, partition after partition."""
-
-    frame: Any
-    lengths: tuple[int, ...]
-
-    @property
-    def n_rows(self) -> int:
-        return sum(self.lengths)
-
-    def head(self, n: int) -> Any:
-        return self.frame.head(n, npartitions=-1)
-
-    def chunks(self, size: int) -> Iterator[Chunk]:
-        partitions = self.frame.to_delayed()
-        return chunks_of(
-            self.lengths, size, lambda cuts: Pieces(tuple(cuts), tuple(partitions[cut.block] for cut in cuts))
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """Slices of partitions that are computed when their chunk is handed over."""
-
-    cuts: tuple[Slice, ...]
-    partitions: tuple[Any, ...]  # delayed
-
-    def __call__(self) -> Any:
-        return _joined(self.cuts, [partition.compute() for partition in self.partitions])
-
-
-def _is_frame(X: Any) -> bool:
-    if not type(X).__module__.startswith("dask"):
-        return False
-    dataframe = require("dask.dataframe", extra="dask")
-    return isinstance(X, dataframe.DataFrame)
-
-
 def _submitted(pool: Any, sent: _Sent, chunk: Chunk) -> Future[Done]:
-    """A chunk on its way; partitions that others need at the same time are computed once."""
-    work, blocks = _explained, []
-    if isinstance(chunk.load, Pieces):
-        work, blocks = _explained_pieces, sent.client.compute(list(chunk.load.partitions))
-        chunk = replace(chunk, load=Given(chunk.load.cuts))
-    future: Future[Done] = pool.submit(work, sent.name, sent.future(), chunk, *blocks)
+    """A chunk on its way; rows go straight to a worker, and partitions that chunks share are computed once."""
+    work, where, blocks = _explained, chunk, []
+    if isinstance(chunk.load, Given):
+        where = sent.client.scatter(chunk, hash=False)
+    elif isinstance(chunk.load, Pieces):
+        work, blocks = _explained_pieces, sent.client.compute(chunk.load.partitions)
+        where = replace(chunk, load=Given(chunk.load.cuts))
+    future: Future[Done] = pool.submit(work, sent.name, sent.future(), where, *blocks)
     return future
 
 
@@ -131,10 +132,9 @@ def _explained(name: str, payload: bytes, chunk: Chunk) -> Done:
     return explained(recalled(name, lambda: payload), chunk)
 
 
-def _explained_pieces(name: str, payload: bytes, chunk: Chunk, *blocks: Any) -> Done:
-    return _explained(name, payload, replace(chunk, load=Given(_joined(chunk.load(), blocks))))
+def _explained_pieces(name: str, payload: bytes, chunk: Chunk, *blocks: pd.DataFrame) -> Done:
+    return _explained(name, payload, replace(chunk, load=Given(_joined(chunk.load(), *blocks))))
 
 
-def _joined(cuts: tuple[Slice, ...], blocks: Any) -> pd.DataFrame:
-    frames: list[pd.DataFrame] = [b.iloc[cut.start : cut.stop] for cut, b in zip(cuts, blocks, strict=True)]
-    return pd.concat(frames)
+def _joined(cuts: Sequence[Slice], *blocks: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([block.iloc[cut.start : cut.stop] for cut, block in zip(cuts, blocks, strict=True)])

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from veridical.errors import require
-from veridical.scale.blocks import Slice, chunks_of, slices
+from veridical.errors import InputError, require
+from veridical.scale.blocks import Slice, chunks_of, slices, some
 from veridical.scale.pools import AHEAD, Result, handed
 from veridical.scale.sources import Source
 from veridical.scale.tables import frame_of
-from veridical.scale.work import Chunk, Done, Job, explained, packed, recalled
+from veridical.scale.work import Chunk, Done, Failed, Job, explained, packed, recalled
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Ray:
     """The workers of a Ray cluster: the one this process is connected to, else the one at ``address``.
 
     Without an address, one of this machine is started where there is none, and stays until ``ray.shutdown()``. The
-    job is put into Ray's store once. Tables may be ``ray.data`` Datasets: their blocks lie in that store and never
-    travel through this process.
+    job is put into Ray's store once. X may be a Dataset of ``ray.data``: it is computed once, in order, and its
+    blocks lie in that store, or where that spills to, and never travel through this process.
     """
 
     address: str | None = None
@@ -32,9 +32,11 @@ class Ray:
 
     def source(self, X: Any) -> Source | None:
         """Where the rows of a ``ray.data`` Dataset come from; None if it is not one."""
-        if not type(X).__module__.startswith("ray.data"):
+        if not type(X).__module__.startswith("ray."):
             return None
         ray = self._connected()
+        if not isinstance(X, require("ray.data", extra="ray").Dataset):
+            raise InputError(f"X is a {type(X).__name__} of ray: give its rows as a Dataset of ray.data")
         options = X.context.execution_options
         before, options.preserve_order = options.preserve_order, True  # else blocks come as they are finished
         try:
@@ -42,7 +44,7 @@ class Ray:
         finally:
             options.preserve_order = before
         length = ray.remote(_length)
-        return Blocks(blocks, tuple(ray.get([length.remote(block) for block in blocks])))
+        return Blocks(blocks, some(ray.get([length.remote(block) for block in blocks])))
 
     def run(self, job: Job, chunks: Iterator[Chunk]) -> Iterator[Result]:
         """Explain chunks on the workers; what is tried again is this library's to say, not Ray's."""
@@ -60,7 +62,9 @@ class Ray:
             return future
 
         try:
-            yield from handed(submit, chunks, AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1))))
+            yield from map(
+                _bare, handed(submit, chunks, AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1))))
+            )
         finally:
             for reference in list(waiting.values()):
                 ray.cancel(reference)
@@ -68,7 +72,7 @@ class Ray:
     def _connected(self) -> Any:
         ray = require("ray", extra="ray")
         if not ray.is_initialized():
-            ray.init(self.address, include_dashboard=False, logging_level="ERROR")
+            ray.init(self.address, logging_level="ERROR")
         return ray
 
 
@@ -84,7 +88,7 @@ class Blocks:
         return sum(self.lengths)
 
     def head(self, n: int) -> Any:
-        return self._pieces(next(slices(self.lengths, n), []))()
+        return self._pieces(next(slices(self.lengths, n)))()
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         return chunks_of(self.lengths, size, self._pieces)
@@ -105,6 +109,14 @@ class Pieces:
         return frame_of(
             [t.slice(cut.start, cut.stop - cut.start) for t, cut in zip(tables, self.cuts, strict=True)]
         )
+
+
+def _bare(result: Result) -> Result:
+    """What a chunk raised, without what Ray says around it."""
+    if isinstance(result, Done):
+        return result
+    inner = getattr(result.cause, "cause", None)
+    return Failed(result.chunk, inner) if isinstance(inner, Exception) else result
 
 
 def _length(block: Any) -> int:

@@ -8,26 +8,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any
 
-from veridical.errors import InputError, VeridicalError, require
-from veridical.scale.blocks import slices
+from veridical.errors import InputError, require
 from veridical.scale.pools import Result, handed
+from veridical.scale.shuffled import Partitions, Record, Shuffled, joined
 from veridical.scale.sources import Given, Source
-from veridical.scale.tables import frame_of
 from veridical.scale.work import Chunk, Done, Job, explained, packed, pickled, recalled
-
-Record: TypeAlias = tuple[int, tuple[int, bytes]]  # chunk, number of the first row, rows as an Arrow stream
 
 
 @dataclass(frozen=True)
 class Spark:
     """The executors of a Spark cluster, through a ``SparkSession``.
 
-    The job is broadcast once, and each chunk is a small Spark job of its own: one that fails takes no other with
-    it. Tables may be Spark DataFrames: rows have numbers by partition, and one shuffle puts those of a chunk
-    together; they never travel through this process.
+    The job is broadcast once, and each chunk is a small Spark job of its own, so that one that fails takes no
+    other with it; as many run at a time as ``spark.default.parallelism`` says. X may be a Spark DataFrame: its
+    rows are numbered by partition, and one shuffle puts those of a chunk together, so that they never travel
+    through this process. Times are as the session's clock shows them, as in ``toPandas``.
     """
 
     session: Any
@@ -42,11 +39,12 @@ class Spark:
 
     def source(self, X: Any) -> Source | None:
         """Where the rows of a Spark DataFrame come from; None if it is not one."""
-        if not isinstance(X, require("pyspark.sql", extra="spark").DataFrame):
-            return None
         self._context()
-        batches = X.mapInArrow(_streams, "n long, rows binary").rdd.map(tuple).persist()
-        return Partitions(batches, tuple(batches.mapPartitions(_length).collect()))
+        if not type(X).__module__.startswith("pyspark."):
+            return None
+        if not isinstance(X, require("pyspark.sql", extra="spark").DataFrame):
+            raise InputError(f"X is a {type(X).__name__} of Spark: give its rows as a Spark DataFrame")
+        return Partitions.of(X)
 
     def run(self, job: Job, chunks: Iterator[Chunk]) -> Iterator[Result]:
         """Explain chunks on the executors."""
@@ -72,44 +70,6 @@ class Spark:
         return context
 
 
-@dataclass(frozen=True, eq=False)
-class Partitions:
-    """The rows of a Spark DataFrame, partition after partition."""
-
-    batches: Any  # RDD of numbers of rows, and the rows as Arrow streams
-    lengths: tuple[int, ...]
-
-    @property
-    def n_rows(self) -> int:
-        return sum(self.lengths)
-
-    def head(self, n: int) -> Any:
-        needed = [cut.block for cut in next(slices(self.lengths, n), [])]
-        records = self.batches.context.runJob(self._cut(n), _firsts, needed)
-        return _joined(records)
-
-    def chunks(self, size: int) -> Iterator[Chunk]:
-        starts = range(0, self.n_rows, size)
-        shuffled = self._cut(size).partitionBy(len(starts), _itself)
-        for number, start in enumerate(starts):
-            yield Chunk(number, start, min(start + size, self.n_rows), Shuffled(shuffled))
-
-    def _cut(self, size: int) -> Any:
-        """The rows, cut where a chunk ends."""
-        starts = tuple(accumulate(self.lengths, initial=0))
-        return self.batches.mapPartitionsWithIndex(partial(_cuts, starts, size))
-
-
-@dataclass(frozen=True, eq=False)
-class Shuffled:
-    """Rows that lie in the partition of their chunk's number."""
-
-    partitions: Any
-
-    def __call__(self) -> Any:
-        raise VeridicalError("rows of a Spark DataFrame can be had by its executors only")
-
-
 def _asked(context: Any, name: str, held: Any, chunk: Chunk) -> Done:
     """One chunk as a Spark job: its rows are sent, or lie with the executors already."""
     context.setJobGroup(name, f"veridical: rows {chunk.start} to {chunk.stop - 1}")
@@ -118,11 +78,20 @@ def _asked(context: Any, name: str, held: Any, chunk: Chunk) -> Done:
         work = partial(_gathered, name, held, replace(chunk, load=Given(None)))
     else:
         rows, which, work = context.parallelize([pickled(chunk)], 1), [0], partial(_sent, name, held)
-    (answer,) = context.runJob(rows, work, which)
+    try:
+        (answer,) = context.runJob(rows, work, which)
+    except Exception as cause:
+        raise RuntimeError(_short(str(cause))) from cause
     if isinstance(answer, Exception):
         raise answer
     done: Done = answer
     return done
+
+
+def _short(text: str) -> str:
+    """What Spark says of a failure, without the traces of Java and Python."""
+    lines = [line for line in text.splitlines() if line[:1].strip() and not line.startswith("Traceback")]
+    return " ".join(lines)
 
 
 def _sent(name: str, held: Any, chunks: Iterable[bytes]) -> list[Done | Exception]:
@@ -130,7 +99,7 @@ def _sent(name: str, held: Any, chunks: Iterable[bytes]) -> list[Done | Exceptio
 
 
 def _gathered(name: str, held: Any, chunk: Chunk, records: Iterable[Record]) -> list[Done | Exception]:
-    return [_answer(name, held, lambda: replace(chunk, load=Given(_joined(records))))]
+    return [_answer(name, held, lambda: replace(chunk, load=Given(joined(records))))]
 
 
 def _answer(name: str, held: Any, chunk: Callable[[], Chunk]) -> Done | Exception:
@@ -139,59 +108,3 @@ def _answer(name: str, held: Any, chunk: Callable[[], Chunk]) -> Done | Exceptio
         return explained(recalled(name, lambda: held.value), chunk())
     except Exception as cause:
         return cause
-
-
-def _streams(batches: Iterable[Any]) -> Iterator[Any]:
-    """Arrow batches as rows that hold an Arrow stream each."""
-    arrow = require("pyarrow", extra="parquet")
-    for batch in batches:
-        yield arrow.RecordBatch.from_pydict({"n": [batch.num_rows], "rows": [_stream(batch)]})
-
-
-def _stream(rows: Any) -> bytes:
-    arrow = require("pyarrow", extra="parquet")
-    sink = arrow.BufferOutputStream()
-    with arrow.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write(rows)
-    return bytes(sink.getvalue())
-
-
-def _table(stream: bytes) -> Any:
-    return require("pyarrow", extra="parquet").ipc.open_stream(stream).read_all()
-
-
-def _length(batches: Iterable[tuple[int, bytes]]) -> list[int]:
-    return [sum(n for n, _ in batches)]
-
-
-def _cuts(
-    starts: tuple[int, ...], size: int, block: int, batches: Iterable[tuple[int, bytes]]
-) -> Iterator[Record]:
-    """The rows of a partition, cut where a chunk ends."""
-    at = starts[block]
-    for n, stream in batches:
-        table, stop = _table(stream), at + n
-        while at < stop:
-            n_here = min(stop, (at // size + 1) * size) - at
-            yield at // size, (at, _stream(table.slice(n - (stop - at), n_here)))
-            at += n_here
-
-
-def _firsts(records: Iterable[Record]) -> list[Record]:
-    return [record for record in records if record[0] == 0]
-
-
-def _joined(records: Iterable[Record]) -> Any:
-    """Rows in the order of their numbers, times as the session's clock shows them, as ``toPandas`` has it."""
-    arrow = require("pyarrow", extra="parquet")
-    tables = [_table(stream) for _, (_, stream) in sorted(records)]
-    table = arrow.concat_tables(tables)
-    for i, column in enumerate(table.schema):
-        if arrow.types.is_timestamp(column.type) and column.type.tz is not None:
-            times = require("pyarrow.compute", extra="parquet").local_timestamp(table.column(i))
-            table = table.set_column(i, column.name, times)
-    return frame_of([table])
-
-
-def _itself(chunk: int) -> int:
-    return chunk

@@ -9,21 +9,21 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import CHUNK, Track
 from veridical.attribute.neighborhood import Answers
+from veridical.attribute.single import one_thread
 from veridical.errors import InputError, VeridicalError
 from veridical.records import Explanation, Explanations, Representation, Representer, Shareable
 from veridical.scale.engines import Engine
 from veridical.scale.folder import begin, finish, is_complete
 from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of, told_by
+from veridical.scale.lines import Lines
 from veridical.scale.sources import InMemory, Source
 from veridical.scale.store import Store
-from veridical.scale.tables import paths_of, source_of_files
+from veridical.scale.tables import Parquet, fitting, paths_of, source_of_files
 from veridical.scale.work import Chunk, Done, Failed, Job, Open, apart, bare, numbered, representable, taken
 
 TRIES = 3  # of a chunk, before the run goes on without it
@@ -45,8 +45,9 @@ class Run:
 def source_of(engine: Engine, X: Any, job: Job) -> Source:
     """Where the instances come from: files, a table of the engine's own, or memory."""
     paths = paths_of(X)
-    if paths is not None:
-        return source_of_files(paths, job.represent, job.keep)
+    files = X if isinstance(X, (Parquet, Lines)) else None if paths is None else source_of_files(paths)
+    if files is not None:
+        return fitting(files, job.represent, job.keep)
     return engine.source(X) or InMemory.of(X)
 
 
@@ -116,7 +117,8 @@ def _follow(run: Run, chunks: Iterator[Chunk], note: Callable[[Done], None], n_r
             note(done)
             yield from repeat(None, done.stop - done.start)
 
-    deque(run.track(rows(), total=n_rows), maxlen=0)
+    with one_thread:
+        deque(run.track(rows(), total=n_rows), maxlen=0)
 
 
 def with_sample(run: Run, model: Model) -> tuple[Run, int]:
@@ -130,7 +132,7 @@ def with_sample(run: Run, model: Model) -> tuple[Run, int]:
         return replace(run, job=replace(job, memory=[Open(model, None)])), 0
     answers = Answers(model, first.common, job.seed)
     pieces = job.method.ladder(first)
-    with threadpool_limits(1, "blas"):
+    with one_thread:
         for piece in pieces:
             answers(*piece)
     known = [Open(model, Sums(answers))]

@@ -14,6 +14,8 @@ from veridical.attribute.ask import n_rows
 from veridical.errors import InputError
 from veridical.scale.work import Chunk, taken
 
+OWNERS = {"dask": "Dask(client)", "ray": "Ray()", "pyspark": "Spark(session)"}  # by package of their tables
+
 
 class Source(Protocol):
     """Instances with numbers 0…n−1."""
@@ -51,6 +53,7 @@ class InMemory:
     @classmethod
     def of(cls, X: Any) -> InMemory:
         """Any collection of instances."""
+        refuse_foreign(X)
         if issparse(X):
             matrix: Any = X
             return cls(matrix.tocsr())
@@ -71,6 +74,13 @@ class InMemory:
         for number, start in enumerate(range(0, self.n_rows, size)):
             stop = min(start + size, self.n_rows)
             yield Chunk(number, start, stop, Given(taken(self.X, slice(start, stop))))
+
+
+def refuse_foreign(X: Any) -> None:
+    """Refuse a table of an engine that is not the one at work."""
+    package = type(X).__module__.partition(".")[0]
+    if package in OWNERS:
+        raise InputError(f"X is a {type(X).__name__} of {package}: pass engine=vd.engines.{OWNERS[package]}")
 
 
 def check_columns(path: Path, columns: Sequence[str], first: Path, wanted: Sequence[str]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 
 from veridical.errors import InputError, require
 from veridical.records import Representer
+from veridical.represent.rows import Rows
 from veridical.scale.blocks import Slice, chunks_of
 from veridical.scale.lines import LINES, Lines, types_of
 from veridical.scale.sources import Source, check_columns, counted
@@ -26,7 +28,8 @@ def paths_of(X: Any) -> tuple[Path, ...] | None:
     """The files that X names: a path, a folder, a pattern or a list of paths; None if it names none."""
     if isinstance(X, (list, tuple)) and X and all(_is_name(x) for x in X):
         return tuple(chain.from_iterable(_meant(x) for x in X))
-    return _meant(X) if _is_name(X) else None
+    is_there = isinstance(X, str) and os.path.exists(X)
+    return _meant(X) if is_there or _is_name(X) else None
 
 
 def _is_name(x: Any) -> bool:
@@ -35,14 +38,14 @@ def _is_name(x: Any) -> bool:
 
 
 def _meant(place: str | Path) -> tuple[Path, ...]:
-    path = Path(place)
+    path = Path(place).absolute()  # for workers may stand elsewhere
     if path.is_dir():
         found = sorted(p for p in path.iterdir() if p.suffix.lower() in (*PARQUET, *LINES))
         what = f"the folder {str(place)!r} has no Parquet or CSV files in it"
     elif path.exists():
         found, what = [path], ""
     else:
-        found = sorted(map(Path, glob.glob(str(place), recursive=True)))
+        found = sorted(map(Path, glob.glob(str(path), recursive=True)))
         what = f"there is no file {str(place)!r}"
     if not found:
         raise InputError(what)
@@ -54,12 +57,13 @@ class Slices:
     """Rows of Parquet files, read where they are needed."""
 
     slices: tuple[tuple[Path, int, int], ...]  # file, first row, and the row after the last
+    columns: tuple[str, ...] | None = None
 
     def __call__(self) -> pd.DataFrame:
-        return frame_of([_read(path, start, stop) for path, start, stop in self.slices])
+        return frame_of([_read(*each, self.columns) for each in self.slices])
 
 
-def _read(path: Path, start: int, stop: int) -> Any:
+def _read(path: Path, start: int, stop: int, columns: tuple[str, ...] | None) -> Any:
     """Some rows of a Parquet file, by the row groups that they lie in."""
     parquet = require("pyarrow.parquet", extra="parquet")
     with path.open("rb") as stream:
@@ -67,7 +71,11 @@ def _read(path: Path, start: int, stop: int) -> Any:
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
         ends = list(accumulate(sizes, initial=0))
         inside = [i for i, (a, b) in enumerate(pairwise(ends)) if a < stop and b > start]
-        return file.read_row_groups(inside).slice(start - ends[inside[0]], stop - start)
+        return file.read_row_groups(inside, _listed(columns)).slice(start - ends[inside[0]], stop - start)
+
+
+def _listed(columns: tuple[str, ...] | None) -> list[str] | None:
+    return None if columns is None else list(columns)
 
 
 def frame_of(tables: Sequence[Any]) -> pd.DataFrame:
@@ -85,6 +93,7 @@ class Parquet:
     paths: tuple[Path, ...]
     counts: tuple[int, ...]  # rows a file
     largest: int  # rows of a row group, at most
+    columns: tuple[str, ...] | None = None  # those that are read; None for all
 
     @classmethod
     def of(cls, paths: Sequence[Path]) -> Parquet:
@@ -119,7 +128,7 @@ class Parquet:
         yield from chunks_of(self.counts, size, self._slices)
 
     def _slices(self, cuts: Sequence[Slice]) -> Slices:
-        return Slices(tuple((self.paths[cut.block], cut.start, cut.stop) for cut in cuts))
+        return Slices(tuple((self.paths[cut.block], cut.start, cut.stop) for cut in cuts), self.columns)
 
     def _read(self, size: int) -> Iterator[pd.DataFrame]:
         """All rows, so many at a time."""
@@ -138,10 +147,10 @@ class Parquet:
         parquet = require("pyarrow.parquet", extra="parquet")
         for path in self.paths:
             with path.open("rb") as stream:
-                yield from parquet.ParquetFile(stream).iter_batches(size)
+                yield from parquet.ParquetFile(stream).iter_batches(size, columns=_listed(self.columns))
 
 
-def source_of_files(paths: tuple[Path, ...], represent: Representer, keep: Sequence[str] = ()) -> Source:
+def source_of_files(paths: tuple[Path, ...]) -> Parquet | Lines:
     """The rows of files of one kind."""
     kinds = {path.suffix.lower() for path in paths}
     if kinds <= {*PARQUET}:
@@ -149,4 +158,14 @@ def source_of_files(paths: tuple[Path, ...], represent: Representer, keep: Seque
     if len(kinds) > 1 or not kinds <= {*LINES}:
         known = ", ".join((*PARQUET, *LINES))
         raise InputError(f"files of rows are all of one kind, {known}; these end in {', '.join(sorted(kinds))}")
-    return Lines(paths, types_of(represent, keep))
+    return Lines(paths)
+
+
+def fitting(files: Parquet | Lines, represent: Representer, keep: Sequence[str] = ()) -> Source:
+    """The columns of files that are the representer's, of the types that it wants, and those to be kept."""
+    if not isinstance(represent, Rows) or represent.sparse:
+        return files
+    columns = (*represent.names, *keep)
+    if isinstance(files, Parquet):
+        return replace(files, columns=columns)
+    return replace(files, columns=columns, types=types_of(represent.background.schema, keep))

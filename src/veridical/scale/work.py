@@ -10,13 +10,13 @@ from threading import Lock
 from typing import Any, TypeAlias, TypeVar, cast
 
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model, heard, n_rows
 from veridical.attribute.given import checked_model
 from veridical.attribute.many import CHUNK, Work
 from veridical.attribute.neighborhood import Answers
+from veridical.attribute.single import one_thread
 from veridical.errors import InputError, ModelError, VeridicalError
 from veridical.records import (
     Explanation,
@@ -157,7 +157,7 @@ def explained(job: Job, chunk: Chunk) -> Done:
     """
     calls: list[int] = []
     found: list[Explanation | VeridicalError] = []
-    with threadpool_limits(1, "blas"):
+    with one_thread:
         X, kept = apart(chunk.load(), job)
         for start in range(0, chunk.stop - chunk.start, CHUNK):
             found += _block(job, taken(X, slice(start, start + CHUNK)), chunk.start + start, calls.append)
@@ -168,7 +168,9 @@ def explained(job: Job, chunk: Chunk) -> Done:
     told = {number: str(error) for number, error in errors.items()}
     piece = Piece(chunk.number, chunk.start, chunk.stop, whys, told, X, kept, sum(calls))
     done = Done(chunk.number, chunk.start, chunk.stop, len(errors), piece.n_calls)
-    return replace(done, piece=piece) if job.folder is None else replace(done, receipt=job.folder.put(piece))
+    if job.folder is None:  # the instances need not travel back
+        return replace(done, piece=replace(piece, instances=None, kept=None))
+    return replace(done, receipt=job.folder.put(piece))
 
 
 def _all_failed(found: Sequence[Explanation | VeridicalError]) -> bool:

@@ -23,6 +23,7 @@ from veridical.summarize.table import Table
 
 DRAWS = 100  # random picks, for the spread of what they cover
 ENTRIES = 2**21  # of the matrix that these draws look at, at most
+BLOCK = 2**14  # rows whose gains are worked out at once
 TIE = 40  # gains that differ by less than one part in 2 ** TIE are equal: they may differ by rounding alone
 
 
@@ -64,7 +65,9 @@ class _Gains:
         units = np.ceil(np.ldexp(importance, 62 - exponent)).astype(np.int64)
         w = table.weights
         there = csr_matrix((np.ones(w.nnz, np.int8), w.indices, w.indptr), shape=w.shape)
-        return cls(w, there.tocsc(), units, np.asarray(there @ units))
+        starts = range(0, w.shape[0], BLOCK)
+        gains = [np.empty(0, np.int64), *(np.asarray(there[i : i + BLOCK] @ units) for i in starts)]
+        return cls(w, there.tocsc(), units, np.concatenate(gains))
 
     @property
     def left(self) -> bool:

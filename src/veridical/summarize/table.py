@@ -92,8 +92,7 @@ class _Builder:
         self.row_targets: list[Label] = []
         self.rows: list[Ints] = []
         self.counts: list[Ints] = []
-        self.indices: list[Any] = []
-        self.data: list[Floats] = []
+        self.indices, self.data = _Grown(np.int32), _Grown(np.float64)
         self.sizes = np.empty(0)  # (p,) sums of |weight|
         self.seen = 0
         self.known: dict[Hashable, Label] = {}
@@ -118,8 +117,8 @@ class _Builder:
             )
         column = self._columns(of_row[row], codes, batch, labels)
         kept = np.flatnonzero(weights) if self.k is None else _heaviest(weights, row, self.k)
-        self.indices.append(column[kept].astype(np.int32))
-        self.data.append(weights[kept])
+        self.indices.add(column[kept])
+        self.data.add(weights[kept])
         p, before = len(self.parts), np.arange(len(self.sizes))  # added one after the other, however they are cut
         sums = np.r_[self.sizes, np.abs(weights[kept])]
         self.sizes = np.bincount(np.r_[before, column[kept]], sums, p).astype(np.float64)
@@ -151,8 +150,7 @@ class _Builder:
             raise InputError(f"no explanation is of the target {self.target!r}; there are {had}")
         counts = np.concatenate([np.zeros(1, np.int64), *self.counts])
         shape = (len(rows), len(self.parts))
-        entries = _joined(self.data, np.float64), _joined(self.indices, np.int32), np.cumsum(counts)
-        weights = csr_matrix(entries, shape=shape)
+        weights = csr_matrix((self.data.whole(), self.indices.whole(), np.cumsum(counts)), shape=shape)
         weights.sum_duplicates()
         for array in (weights.data, weights.indices, weights.indptr):
             array.flags.writeable = False
@@ -160,14 +158,22 @@ class _Builder:
         return Table(weights, np.sqrt(self.sizes), rows, tuple(self.row_targets), *columns)
 
 
-def _joined(pieces: list[Any], kind: Any) -> Any:
-    """Arrays as one; each is let go once it is copied, for there may be many."""
-    whole, at = np.empty(sum(map(len, pieces)), kind), 0
-    for i, piece in enumerate(pieces):
-        whole[at : at + len(piece)] = piece
-        at += len(piece)
-        pieces[i] = None
-    return whole
+class _Grown:
+    """An array that grows at its end, in place: there may be as many entries as memory holds."""
+
+    def __init__(self, kind: Any) -> None:
+        self.n, self._room = 0, np.empty(2**16, kind)
+
+    def add(self, values: Any) -> None:
+        stop = self.n + len(values)
+        if stop > len(self._room):
+            self._room.resize(max(stop, len(self._room) * 3 // 2), refcheck=False)
+        self._room[self.n : stop] = values
+        self.n = stop
+
+    def whole(self) -> Any:
+        self._room.resize(self.n, refcheck=False)
+        return self._room
 
 
 def _heaviest(weights: Floats, row: Ints, k: int) -> Ints:
