@@ -118,7 +118,7 @@ class Network:
             return None
         switch, d = None, masks.shape[1]
         if self.prepare is None:
-            switch = switch_between(self.own(ends[0]), self.own(ends[1]), places)
+            switch = switch_between(self.own(ends[0]), self.own(ends[1]), compose)
         elif len(masks) >= ENOUGH * n_looked_at(d):
             switch = switch_seen(lambda some: self.tensor(inputs.compose(some)), d)
         return None if switch is None else Switched.of(switch, masks != 0)

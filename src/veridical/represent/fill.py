@@ -83,6 +83,11 @@ class Constant:
             )
         return np.broadcast_to(value, values.shape)
 
+    def on_device(self, values: Any, labels: Labels) -> Any:
+        """The same for a tensor (..., c), where it is."""
+        value = self(np.empty((1,) * labels.ndim + values.shape[-1:]), labels).copy()
+        return require("torch", extra="torch").as_tensor(value, device=values.device).expand(values.shape)
+
 
 @dataclass(frozen=True)
 class Blur:

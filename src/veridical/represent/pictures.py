@@ -18,7 +18,7 @@ from veridical.represent.regions import Array, as_type, compose, numbers_of, on_
 from veridical.represent.segment import Slic, relabeled, segmented
 
 SHOWN = 320  # pixels a side that a view keeps, at most
-AT_ONCE = 2**24  # numbers that are held on a GPU to find the means of parts, at most
+AT_ONCE = 2**24  # numbers that are held on a GPU to find what fills parts, at most
 FRAMES = 6  # of a volume or video that a view keeps, at most
 
 
@@ -152,13 +152,13 @@ class Picture:
 
     def _composer(self, labels: Labels, fill: Fill) -> Compose:
         """What makes pictures in which a fill covers some of the parts."""
-        if isinstance(fill, PartMean) and on_gpu(self.x) and labels.size * int(labels.max()) < AT_ONCE:
+        if hasattr(fill, "on_device") and on_gpu(self.x) and labels.size * int(labels.max()) < AT_ONCE:
             x = self.x.detach()
-            means = fill.on_device(x[..., None] if self.channel is None else x.movedim(self.channel, -1), labels)
-            fitting = means[..., 0] if self.channel is None else means.movedim(-1, self.channel)
-            return compose(self.x, fitting, labels, self.channel)
-        other = self._filled(fill, labels)
-        fitting = other[..., 0] if self.channel is None else np.moveaxis(other, -1, self.channel)
+            other = fill.on_device(x[..., None] if self.channel is None else x.movedim(self.channel, -1), labels)
+            fitting = other[..., 0] if self.channel is None else other.movedim(-1, self.channel)
+        else:
+            other = self._filled(fill, labels)
+            fitting = other[..., 0] if self.channel is None else np.moveaxis(other, -1, self.channel)
         return compose(self.x, fitting, labels, self.channel)
 
     def _filled(self, fill: Fill, labels: Labels) -> Array:

@@ -170,7 +170,7 @@ class TensorComposer:
         torch = require("torch", extra="torch")
         given = fill if is_tensor(fill) else torch.tensor(np.ascontiguousarray(fill))
         other = given.to(dtype=x.dtype, device=x.device)
-        labels = torch.tensor(np.ascontiguousarray(places.labels), dtype=torch.long, device=x.device)
+        labels = torch.as_tensor(places.labels.astype(np.int32), device=x.device).long()
         whole = labels if places.channel is None else labels.unsqueeze(places.channel)
         return cls(x.detach(), other, whole, places)
 

@@ -246,8 +246,6 @@ def _told(lost: Sequence[Failed], job: Job) -> str:
         if job.folder is None
         else "the others are in the store: the same call again tries only what is missing"
     )
-    what = "chunk" if len(lost) == 1 else "chunks"
-    return (
-        f"{what} {where}{more} failed {TRIES} times each, the last time with {type(last.cause).__name__}: "
-        f"{last.cause}; {rest}"
-    )
+    what, each = ("chunk", "") if len(lost) == 1 else ("chunks", " each")
+    why = f"{type(last.cause).__name__}: {str(last.cause).strip()}".partition("\n")[0].removesuffix(".")
+    return f"{what} {where}{more} failed {TRIES} times{each}, the last time with {why}; {rest}"
