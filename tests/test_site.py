@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import subprocess
@@ -25,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 TOOLS = str(ROOT / "docs" / "tools")
 sys.path.insert(0, TOOLS)  # for these imports alone
 try:
+    import plan
     from blocks import DOCS, blocks, pages, run
     from reference import reference
     from tables import filled
@@ -159,6 +161,34 @@ def test_tables_are_those_of_what_they_are_made_of(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     assert filled(text) == text, "docs/tools/refresh.py makes them anew"
     assert filled(text.replace("higher |", "lower |").replace("[calls", "[called")) == text
+
+
+def test_a_billion_rows_are_a_thousand_times_a_million(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    million = {
+        "workers": 2,
+        "rows": 10**6,
+        "seconds": 500.0,
+        "calls": 1_008_192,
+        "bytes_a_row": 800.0,
+        "peak_mb": 900.0,
+    }
+    own, lime = "times the bare model's time for the rows, one process", "lime, rows a second, one process"
+    targets = [{"what": own, "found": "4"}, {"what": lime, "found": "2"}]
+    found = {"scale-million": {"rows": [million]}, "scale": {"targets": targets}, "gpu": {"rows": []}}
+    monkeypatch.setattr(plan, "RESULTS", tmp_path)
+    assert plan.table("billion") == "Not measured yet: scale-million.json.\n"
+    for name, record in found.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
+    made = plan.table("billion")
+    for said in (
+        "1.008 × 10⁹",
+        "278 core hours: 16.7 minutes",
+        "69 core hours",
+        "15.9 core years",
+        "800 GB",
+        "122,071",
+    ):
+        assert said in made
 
 
 @pytest.mark.parametrize("family", GUIDES)

@@ -29,6 +29,7 @@ ORDER = (  # modules and packages, in the order in which a reader wants them
     *(f"attribute.{kind}" for kind in ("lime", "shapley", "occlusion", "undo", "sensitivity", "")),
     *("masks", "api", "reports", "differences", "picks", "summarize.", "evaluate.", "belief", "known", "debug."),
 )
+SEAM = '["!^_", "!^(source|run)$"]'  # what engines have is told once, where one is added
 DEFINED = ast.ClassDef, ast.FunctionDef
 PLAIN = "\n    options:\n      merge_init_into_class: false"  # nobody makes a record by hand
 
@@ -108,7 +109,7 @@ def _options(module: str, name: str, page: str) -> str:
     if not _is_module(module, name):
         return PLAIN if page == "records" else ""
     listed = re.search(r"__all__ = (\[.*?\])", _source(f"{module}.{name}"), re.DOTALL)
-    return f"\n    options:\n      members: {listed[1]}" if listed else ""
+    return f"\n    options:\n      members: {listed[1]}\n      filters: {SEAM}" if listed else ""
 
 
 def index() -> str:

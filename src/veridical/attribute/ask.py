@@ -64,10 +64,9 @@ class Model:
         except VeridicalError:
             raise  # it says what to do already
         except Exception as cause:
-            raise ModelError(
-                f"predict raised {type(cause).__name__} on rows {first} to {first + n - 1}: {cause} "
-                f"(it was given {described(inputs)})"
-            ) from cause
+            where = f"row {first}" if n == 1 else f"rows {first} to {first + n - 1}"
+            kind, given = type(cause).__name__, described(inputs)
+            raise ModelError(f"predict raised {kind} on {where}: {cause} (it was given {given})") from cause
         return checked(answer, n, first)
 
 
