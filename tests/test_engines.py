@@ -21,6 +21,7 @@ import veridical as vd
 from veridical.attribute.many import CHUNK
 from veridical.records import Floats
 from veridical.scale.blocks import chunks_of, slices
+from veridical.scale.over_spark import _short
 
 pytestmark = [  # theirs, of their own names, and of the next version of pandas
     pytest.mark.filterwarnings(r"ignore:.*:DeprecationWarning:ray\."),
@@ -197,6 +198,57 @@ def test_wrong_objects_of_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(spark.sparkContext, "_jsc", None)
     with pytest.raises(vd.InputError, match="the Spark session is stopped: make another"):
         vd.explain_many(predict, ROWS, TABLE, engine=engine)
+
+
+class Angry:
+    """A model that works in this process only."""
+
+    def __init__(self) -> None:
+        self.here = os.getpid()
+
+    def __call__(self, X: Any) -> Floats:
+        if os.getpid() != self.here:
+            self.refuse()
+        return np.asarray(X)[:, 0]
+
+    def refuse(self) -> None:
+        raise KeyError("no")
+
+
+class Deadly(Angry):
+    """A model that ends the first other process that it comes to."""
+
+    def __init__(self, mark: Path) -> None:
+        super().__init__()
+        self.mark = mark
+
+    def refuse(self) -> None:
+        if not self.mark.exists():
+            self.mark.touch()
+            os._exit(1)
+
+
+def test_a_worker_of_spark_that_dies_loses_nothing(spark: Any, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model, engine = Deadly(tmp_path / "died"), vd.engines.Spark(spark)
+    many = vd.explain_many(model, vd.Rows(X), X, method=vd.Lime(n_samples=16), engine=engine)
+    assert (tmp_path / "died").exists()
+    assert [why.prediction for why in many] == X[:, 0].tolist()
+
+
+def test_what_spark_says_is_told_without_traces() -> None:
+    java = (
+        "An error occurred while calling z:runJob.\n: SparkException: Python worker exited.\n\tat org.apache.X\n"
+    )
+    assert _short(java) == "An error occurred while calling z:runJob. : SparkException: Python worker exited."
+    python = "An exception was thrown:\nTraceback (most recent call last):\n  File x\nKeyError: 1\n"
+    assert _short(python) == "An exception was thrown: KeyError: 1"
+
+
+def test_what_a_model_raises_far_away_is_told_as_here(engine: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(vd.ModelError, match=r"^row 0: predict raised KeyError on rows 0 to 0: 'no'"):
+        vd.explain_many(Angry(), vd.Rows(X), X, method=vd.Lime(n_samples=16), engine=engine)
 
 
 def test_tables_of_another_engine(dask_client: Any, ray: Any, spark: Any) -> None:

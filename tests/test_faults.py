@@ -283,3 +283,38 @@ def test_rows_that_the_model_fails_on(whole: vd.Store, tmp_path: Path) -> None:
 def test_without_a_store_a_bad_row_raises() -> None:
     with pytest.raises(vd.ModelError, match="row 3 is not liked"):
         explained(Failing(BAD), None, engine=vd.engines.Local())
+
+
+def doubled(outputs: Any) -> Any:
+    return 2 * outputs[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"store": 3}, "store wants the path of a folder, not 3"),
+        ({"store": ""}, "store wants the path of a folder"),
+        ({"store": "/proc/none"}, "cannot be made"),
+        ({"X": X[:0]}, "there are no rows to explain: X is empty"),
+        ({"X": "rows.xlsx"}, "paths of .parquet, .csv or .tsv files, not 'rows.xlsx'"),
+        ({"X": None}, "not NoneType"),
+        ({"rng": 1}, "entropy of the seed (rng) was 0, and is 1"),
+        ({"method": vd.Lime(n_samples=65)}, "n_samples of the method was 64, and is 65"),
+        ({"method": vd.KernelShap()}, "the method was Lime, and is KernelShap"),
+        ({"target": 0}, "target was {"),
+        ({"target": lambda outputs: doubled(outputs) + 1}, "differ by up to 1: it is another model, or target"),
+        ({"engine": "dask"}, "engine wants settings such as vd.engines.Local(n_jobs=2)"),
+        ({"engine": vd.engines.Local}, "engine wants settings"),
+        ({"keep": "id"}, "keep must be a list"),
+        ({"keep": ["id"]}, "keep names columns of a table"),
+    ],
+)
+def test_what_cannot_be_done_is_said(changed: dict[str, Any], words: str, tmp_path: Path) -> None:
+    target = changed.get("target")
+    if callable(target):
+        target.__name__ = doubled.__name__
+    asked = {"X": X[:20], "store": tmp_path / "store", "method": METHOD, "target": doubled}
+    vd.explain_many(wavy, ROWS, **asked)
+    with pytest.raises(vd.InputError) as caught:
+        vd.explain_many(wavy, ROWS, **{**asked, **changed})
+    assert words in str(caught.value)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 import veridical as vd
 from veridical.attribute.additive import Sum, Sums, fits_beside
@@ -85,6 +86,15 @@ def test_no_bit_depends_on_the_other_rows(case: str) -> None:
     work = Work(vd.Lime(), model, None, np.random.SeedSequence(0), Own(model, instances), sums)
     assert [bits(work(batch[i], i)) for i in range(40)] == whole
     assert set(work.at_once(batch, range(40))) == (set() if case in ("still", "huge") else set(range(40)))
+
+
+def test_no_bit_depends_on_the_threads_of_linear_algebra() -> None:
+    wide = np.random.default_rng(1).normal(size=(N, 30))
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, "blas"):
+            found.append([bits(why) for why in vd.explain_many(steep, vd.Rows(wide), wide[:20])])
+    assert found[0] == found[1]
 
 
 def test_rows_that_cannot_share_are_left_to_the_code_for_one() -> None:

@@ -160,7 +160,13 @@ def test_texts_come_from_the_column_that_is_left(tmp_path: Path) -> None:
 
 def test_paths_are_told_from_data(tmp_path: Path) -> None:
     paths = parquet(tmp_path, rows=1000, group=1000)
-    assert paths_of(tmp_path) == paths_of(str(tmp_path / "*.parquet")) == paths_of(paths) == tuple(paths)
+    assert (
+        paths_of(tmp_path)
+        == paths_of(str(tmp_path))
+        == paths_of(str(tmp_path / "*.parquet"))
+        == paths_of(paths)
+        == tuple(paths)
+    )
     assert paths_of(["a text", "another"]) is None
     assert paths_of(TABLE) is None
     assert InMemory.of(iter([1, 2, 3])).n_rows == 3

@@ -198,8 +198,8 @@ def test_a_store_that_goes_on_keeps_its_parts(many: Explanations, tmp_path: Path
     ("changed", "says"),
     [
         ({"rng": 1}, "the seed (rng) was"),
-        ({"target": 0}, "target was null, and is 0"),
-        ({"classes": ["a"]}, 'classes was null, and is ["a"]'),
+        ({"target": 0}, "target was None, and is 0"),
+        ({"classes": ["a"]}, 'classes was None, and is ["a"]'),
         ({"method": vd.KernelShap()}, "the method was"),
         ({"keep": ("name",)}, 'keep was [], and is ["name"]'),
         ({"X": TABLE[::-1]}, "the rows (X) are others"),

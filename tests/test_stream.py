@@ -298,6 +298,8 @@ def test_into_a_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert found.manifest["n_calls"] == alone.manifest["n_calls"]
     rows = [0, 2, 3, 4]
     check_same([found[i] for i in rows], [alone[i] for i in rows])
+    with pytest.raises(InputError, match="the representer makes other parts"):
+        vd.explain_many(net, vd.Grid(4, 4), pictures, method=PLAIN, store=tmp_path / "streamed")
 
 
 def test_only_lime_of_networks_streams() -> None:

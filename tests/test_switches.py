@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +11,10 @@ import pytest
 
 import veridical as vd
 from veridical.attribute.ask import Model
-from veridical.attribute.halves import folded
 from veridical.attribute.launches import KNOWN, Way
 from veridical.attribute.network import Network
 from veridical.attribute.switches import switch_seen
+from veridical.represent import pictures
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -311,57 +310,6 @@ def test_bad_precision(precision: Any, message: str) -> None:
         Network(module, precision=precision)
 
 
-class Block(torch.nn.Module):  # type: ignore[misc, name-defined]  # torch may be absent
-    """Convolutions and normalizations, as networks have them and as they seldom do."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__()
-        nn = torch.nn
-        self.kind = kind
-        self.first = nn.Sequential(nn.Conv2d(3, 6, 3, padding=1, bias=kind != "plain"), nn.BatchNorm2d(6))
-        self.second, self.norm = nn.Conv2d(6, 6, 3, padding=1, groups=3), nn.BatchNorm2d(6, affine=False)
-        self.other, self.last = nn.BatchNorm2d(6), nn.Linear(6, 4)
-        if kind == "watched":
-            self.norm.register_forward_hook(lambda module, given, made: 2 * made)
-
-    def forward(self, x: Any) -> Any:
-        x = self.first(x).relu()
-        made = self.second(x)
-        x = x + self.norm(made).relu()
-        if self.kind == "used twice":
-            x = x + made
-        if self.kind == "called twice":
-            x = x + self.other(self.second(x))
-        if self.kind == "cannot be traced" and x.mean() < 100:
-            x = self.other(x)
-        return self.last(x.mean(dim=(2, 3)))
-
-
-@pytest.mark.parametrize(
-    ("kind", "left"),
-    [("plain", 0), ("used twice", 1), ("called twice", 2), ("watched", 1), ("cannot be traced", 3)],
-)
-def test_normalizations_are_folded_into_convolutions(kind: str, left: int) -> None:
-    torch.manual_seed(0)
-    module = Block(kind).double().eval()
-    for part in module.modules():
-        if isinstance(part, torch.nn.BatchNorm2d):
-            part.running_mean.normal_()
-            part.running_var.uniform_(0.5, 2)
-    x = torch.as_tensor(RNG.random((5, 3, 9, 8)))
-    found = folded(copy.deepcopy(module))
-    assert sum(isinstance(part, torch.nn.BatchNorm2d) for part in found.modules()) == left
-    with torch.no_grad():
-        torch.testing.assert_close(found(x), module(x), rtol=1e-10, atol=1e-10)
-        half = vd.Network(module, precision="bfloat16")(x)
-        torch.testing.assert_close(torch.as_tensor(half), module(x), rtol=0.05, atol=0.05)
-
-
-def test_a_module_in_training_mode_is_refused_in_half_precision_too() -> None:
-    with pytest.raises(vd.InputError, match=r"BatchNorm2d .* does not answer an input by itself"):
-        vd.Network(Block("plain"), precision="bfloat16")(IMAGE[None])
-
-
 @pytest.mark.parametrize(
     ("grid", "first"), [((3, 3), 257), ((4, 4), 257), ((4, 5), 257), ((4, 8), 257), ((6, 6), 513)]
 )
@@ -371,3 +319,21 @@ def test_a_device_starts_with_hundreds_of_masks_in_one_pass(grid: tuple[int, int
     KNOWN[module] = Way(2**27, last=False)  # as on a GPU
     vd.explain(module, vd.Grid(*grid), IMAGE)
     assert module.asked[0] == first
+
+
+@pytest.mark.parametrize("shape", [(3, 24, 32), (24, 32, 3), (24, 32), (5, 24, 32, 3)])
+@pytest.mark.parametrize("fill", [vd.PartMean(), vd.Constant(0.3), vd.Constant((0.1, 0.2, 0.3)), vd.Blur()])
+def test_fills_on_a_device(shape: tuple[int, ...], fill: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, grid, masks = torch.as_tensor(RNG.random(shape)), vd.Grid(3, 4, fill=fill), RNG.random((6, 12)) < 0.5
+    monkeypatch.setattr(pictures, "on_gpu", lambda x: False)
+    if fill == vd.Constant((0.1, 0.2, 0.3)) and shape == (24, 32):
+        with pytest.raises(vd.InputError, match=r"Constant has shape \(3,\), but there are 1 channels"):
+            grid(x)
+        monkeypatch.setattr(pictures, "on_gpu", lambda x: True)
+        with pytest.raises(vd.InputError, match=r"Constant has shape \(3,\), but there are 1 channels"):
+            grid(x)
+        return
+    plain = grid(x).compose(masks)
+    monkeypatch.setattr(pictures, "on_gpu", lambda x: True)
+    torch.testing.assert_close(grid(x).compose(masks), plain, rtol=0, atol=1e-14)
+    torch.testing.assert_close(grid(x.half()).compose(masks), plain.half(), rtol=0, atol=1e-3)

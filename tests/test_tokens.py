@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,23 @@ def test_a_token_of_two_words_is_of_that_which_has_more_of_it() -> None:
     np.testing.assert_array_equal(parts.places.labels, [1, 2, 3])
     assert parts.names == ("a", "good", "film", "b")
     assert "1 part has no token of its own" in parts.notes[-1]
+
+
+def padded(text: str) -> tuple[list[int], list[tuple[int, int]]]:
+    ids, spans = encode(text)
+    return ids + [0] * (30 - len(ids)), spans + [(0, 0)] * (30 - len(ids))
+
+
+def test_many_texts_are_asked_about_by_their_ids(tmp_path: Path) -> None:
+    net, represent = network(), vd.Tokens(padded, MASK)
+    np.testing.assert_array_equal(represent.each(TEXTS).inputs(0, 3), [padded(text)[0] for text in TEXTS])
+    with pytest.raises(InputError, match="different numbers of tokens at once"):
+        vd.Tokens(encode, MASK).each(TEXTS).inputs(0, 3)
+    groups = vd.group(net, represent, TEXTS * 10, k=2)
+    assert groups.weights.shape[0] == 2
+    vd.explain_many(net, represent, TEXTS, method=METHOD, store=tmp_path / "why")
+    with pytest.raises(InputError, match="the representer makes other parts"):
+        vd.explain_many(net, vd.Tokens(padded, 0), TEXTS, method=METHOD, store=tmp_path / "why")
 
 
 def test_owners_are_those_found_token_by_token() -> None:

@@ -88,7 +88,7 @@ def whole() -> dict[str, Any]:
     }
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     kind=st.sampled_from(sorted(KINDS)),
     batch_size=st.integers(1, 3 * CHUNK),
@@ -197,9 +197,8 @@ def sometimes(X: Any) -> Floats:
 def test_rows_that_fail_are_told_where_there_is_no_store_and_recorded_where_there_is(tmp_path: Path) -> None:
     rows, X = vd.Rows(TABLE), TABLE.copy()
     X[CHUNK + 3, 3], X[7, 0] = 200, np.nan
-    for engine in (Threads(1), Local(2)):
-        with pytest.raises(vd.InputError, match=r"row 7: column 'x0' is missing"):
-            vd.explain_many(sometimes, rows, X, method=METHOD, engine=engine)
+    with pytest.raises(vd.InputError, match=r"row 7: column 'x0' is missing"):
+        vd.explain_many(sometimes, rows, X, method=METHOD, engine=Threads(2))
     X[7, 0] = 0
     with pytest.raises(vd.ModelError, match=rf"row {CHUNK + 3}: predict raised ValueError .*too large"):
         vd.explain_many(sometimes, rows, X, method=METHOD, engine=Threads(1))
@@ -253,7 +252,7 @@ def test_a_chunk_that_fails_is_tried_again(tmp_path: Path, engine: Engine) -> No
 
 def test_a_chunk_that_fails_three_times_is_told_and_all_else_is_kept(tmp_path: Path) -> None:
     shaky, where = Shaky(vd.Rows(TABLE), tmp_path, times=3), tmp_path / "store"
-    words = rf"chunk 2 \(rows {2 * CHUNK} to {2 * CHUNK + 99}\) failed 3 times .*RuntimeError: the disk fell off"
+    words = rf"chunk 2 \(rows {2 * CHUNK} to {2 * CHUNK + 99}\) failed 3 times, .*RuntimeError: the disk fell off"
     with pytest.raises(vd.VeridicalError, match=rf"{words}.*the same call again"):
         vd.explain_many(predict, shaky, TABLE, method=METHOD, store=where, batch_size=CHUNK)
     assert len(vd.Store(where)) == 2 * CHUNK

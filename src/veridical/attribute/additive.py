@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from threading import Lock
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from veridical.attribute.ask import Target
 from veridical.attribute.fits import Fits, fits_alone, fits_of, measured_at_once, on_grid, share_explained
@@ -61,13 +63,20 @@ class Sums:
             return None
         X = np.concatenate([common.indicators(values) for values, _ in pieces])
         y = target.read(np.concatenate([outputs for _, outputs in pieces]))
-        centers, mean = X.mean(axis=0), float(y.mean())
-        C = X - centers
-        gram = C.T @ C
+        mean, counts = float(y.mean()), X.T @ X  # whole numbers: these sums, and those on grids, are exact
+        rest, centers = on_grid(y[None] - mean)[0], counts.diagonal() / n
+        gram = counts - n * centers[:, None] * centers
         gram[np.diag_indices(len(gram))] += 1e-8 * n  # the states of a part sum to 1
-        effects = np.linalg.solve(gram, C.T @ (y - mean))
-        constant = mean - float(centers @ effects)
+        with algebra().limit(limits=1, user_api="blas"):  # for several threads would have other last bits
+            effects = on_grid(np.linalg.solve(gram, rest @ X - centers * rest.sum())[None])[0]
+        constant = mean - float((centers * effects).sum())
         return Sum(constant, effects, X @ effects + constant)
+
+
+@lru_cache(maxsize=1)
+def algebra() -> ThreadpoolController:
+    """The libraries of linear algebra that are loaded, whose threads can be limited."""
+    return ThreadpoolController()
 
 
 def fits_from(seen: Together, y: Floats, known: Sum | None, rows: Sequence[Shareable]) -> Fits:

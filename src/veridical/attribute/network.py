@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from threading import Lock
@@ -13,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import described, n_rows
-from veridical.attribute.halves import converted
 from veridical.attribute.launches import KNOWN, Way, copied, fetched, launched
 from veridical.attribute.ready import check_ready, without_chance
 from veridical.attribute.switches import ENOUGH, Switched, n_looked_at, switch_between, switch_seen
@@ -21,6 +21,7 @@ from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats
 
 CUDNN = Lock()
+PRECISIONS = ("float16", "bfloat16")
 COMPILED = "_orig_mod"  # where torch.compile keeps the module
 
 Spans = Callable[[str], Sequence[tuple[int, int]]]
@@ -40,9 +41,9 @@ class Network:
     which gradients are taken, and ``spans`` gives for a text the (start, stop) of the characters of each token,
     (0, 0) for tokens that stand for none.
 
-    ``precision`` "bfloat16" or "float16" answers by a copy of the module in that type, which is made here and now,
-    batch normalizations folded into convolutions: more than twice as fast on a GPU, and answers have about three
-    digits. Methods that need gradients keep to the module itself.
+    ``precision`` "bfloat16" or "float16" answers by a copy of the module in that type, which is made here and now:
+    about twice as fast on a GPU, and answers have about three digits. Methods that need gradients keep to the
+    module itself.
 
     Inputs of masks are made on the module's device where ``prepare`` works number by number, which is looked at
     first. How many are answered at once depends on the memory, and on a GPU pictures lie in it with their channels
@@ -71,7 +72,7 @@ class Network:
         if self.embedding is not None:
             self.embedder()
         if self.precision is not None:
-            copy = converted(self.module, self.precision)
+            copy = _converted(self.module, self.precision)
             object.__setattr__(self, "quick", replace(self, module=copy, precision=None))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -117,7 +118,7 @@ class Network:
             return None
         switch, d = None, masks.shape[1]
         if self.prepare is None:
-            switch = switch_between(self.own(ends[0]), self.own(ends[1]), places)
+            switch = switch_between(self.own(ends[0]), self.own(ends[1]), compose)
         elif len(masks) >= ENOUGH * n_looked_at(d):
             switch = switch_seen(lambda some: self.tensor(inputs.compose(some)), d)
         return None if switch is None else Switched.of(switch, masks != 0)
@@ -286,6 +287,20 @@ def as_numbers(outputs: Any) -> Floats:
         require("torch", extra="torch").cuda.current_stream(outputs.device).synchronize()
     numbers: Floats = held.numpy()
     return numbers
+
+
+def _converted(module: Any, precision: str) -> Any:
+    """A copy of a module in another type."""
+    if precision not in PRECISIONS:
+        raise InputError(f"precision is {' or '.join(map(repr, PRECISIONS))}, not {precision!r}")
+    torch = require("torch", extra="torch")
+    try:
+        return deepcopy(module).to(getattr(torch, precision))
+    except Exception as cause:
+        raise InputError(
+            f"the module cannot be copied for precision={precision!r} ({type(cause).__name__}: {cause}): convert "
+            "it yourself, as in module.bfloat16(), and leave precision out"
+        ) from cause
 
 
 def _as_array(batch: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from veridical.errors import require
 from veridical.records import Bools
 from veridical.represent.masked import AT_ONCE
-from veridical.represent.regions import Places
+from veridical.represent.regions import is_tensor
 
 TRIED = 2  # masks on which a switch must give what prepare gives
 ON_GPU = 8192  # inputs that a GPU is asked about before its answers are looked at
@@ -93,11 +93,12 @@ class Switched:
             yield Switched(self.switch, self.masks[start : start + step])
 
 
-def switch_between(own: Any, fill: Any, places: Places) -> Switch:
+def switch_between(own: Any, fill: Any, compose: Any) -> Switch:
     """The switch of a network that takes numbers where they stand in the instance."""
-    torch = require("torch", extra="torch")
-    few = np.int16 if places.labels.max() < 2**15 else np.int32
-    labels = torch.as_tensor(np.maximum(places.labels, 0).astype(few), device=own.device).int()
+    torch, places = require("torch", extra="torch"), compose.places
+    if is_tensor(compose.labels) and compose.labels.device == own.device:
+        return Switch(own, fill, compose.labels.clamp(min=0))
+    labels = torch.as_tensor(np.maximum(places.labels, 0).astype(np.int32), device=own.device)
     return Switch(own, fill, labels if places.channel is None else labels.unsqueeze(places.channel))
 
 

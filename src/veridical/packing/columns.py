@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from veridical.errors import InputError
-from veridical.packing.explanations import ARRAYS, NUMBERS, TEXTS, Pool, facts, pack_findings
+from veridical.packing.explanations import ARRAYS, FACTS, NUMBERS, TEXTS, Pool, pack_findings
 from veridical.packing.values import STRICT, encode, pack_view
 from veridical.records import Explanation, Part
 
@@ -42,11 +42,11 @@ def columns(items: Sequence[Explanation]) -> dict[str, Any]:
     offsets = np.cumsum([0, *(len(e.parts) for e in items)], dtype=np.int32)
     codes, parts = distinct([p for e in items for p in e.parts])
     intervals = np.concatenate([e.intervals for e in items])
-    rows = [facts(e) for e in items]
+    known = {key: [read(e) for e in items] for key, read in FACTS.items()}
     return {
-        **{key: [row[key] for row in rows] for key in rows[0]},
-        "target": [str(row["target"]) for row in rows],
-        "target_is_index": [isinstance(row["target"], int) for row in rows],
+        **known,
+        "target": [str(target) for target in known["target"]],
+        "target_is_index": [isinstance(target, int) for target in known["target"]],
         "recipe": _recipes(items),
         "view": [_text(pack_view(e.view)) for e in items],
         "map": [_text(pack_view(e.map)) for e in items],

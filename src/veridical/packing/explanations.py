@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -52,26 +52,27 @@ def _pack_nulls(nulls: Mapping[str, float]) -> dict[str, Any]:
     return {name: finite(float(value)) for name, value in nulls.items()}
 
 
-def facts(e: Explanation) -> dict[str, Any]:
-    """All but parts, recipe, view and map; what every verdict has stands among the others."""
-    return {
-        "target": pack(e.target),
-        **{name: float(getattr(e, name)) for name in NUMBERS},
-        "n_calls": int(e.n_calls),
-        "top_k": int(e.top_k),
-        **judgment(e.verdict),
-        "unsettled": [list(group) for group in e.unsettled],
-        "notes": list(e.notes),
-        "path": list(e.path),
-        "purpose": e.purpose,
-    }
+FACTS: dict[str, Callable[[Explanation], Any]] = {
+    "target": lambda e: pack(e.target),
+    **{name: lambda e, name=name: float(getattr(e, name)) for name in NUMBERS},  # type: ignore[misc]
+    "n_calls": lambda e: int(e.n_calls),
+    "top_k": lambda e: int(e.top_k),
+    "passed": lambda e: bool(e.verdict.passed),
+    "observed": lambda e: float(e.verdict.observed),
+    "expected": lambda e: float(e.verdict.expected),
+    "sentence": lambda e: e.verdict.sentence,
+    "unsettled": lambda e: [list(group) for group in e.unsettled],
+    "notes": lambda e: list(e.notes),
+    "path": lambda e: list(e.path),
+    "purpose": lambda e: e.purpose,
+}  # all but parts, recipe, view and map; what every verdict has stands among the others
 
 
 def pack_explanation(e: Explanation) -> dict[str, Any]:
     """An Explanation as strict JSON."""
     arrays = (e.weights, e.intervals[:, 0], e.intervals[:, 1])
     return {
-        **{key: finite(value) for key, value in facts(e).items()},
+        **{key: finite(read(e)) for key, read in FACTS.items()},
         **{key: [getattr(p, name) for p in e.parts] for key, name in TEXTS.items()},
         "values": [pack(p.value) for p in e.parts],
         **{key: numbers(array) for key, array in zip(ARRAYS, arrays, strict=True)},

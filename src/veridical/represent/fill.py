@@ -35,6 +35,14 @@ class PartMean:
             return np.moveaxis(means.take(labels, axis=1), 0, -1)
         return np.ascontiguousarray(means.T).take(labels, axis=0)
 
+    def on_device(self, values: Any, labels: Labels) -> Any:
+        """The same for a tensor (..., c), where it is; sums are rounded otherwise."""
+        torch, d = require("torch", extra="torch"), int(labels.max()) + 1
+        flat = torch.as_tensor(labels.astype(np.int32).ravel(), device=values.device)
+        own = (flat == torch.arange(d, device=values.device)[:, None]).double()  # (d, m)
+        means = own @ values.reshape(len(flat), -1).double() / own.sum(dim=1, keepdim=True).clamp(min=1)
+        return means.index_select(0, flat).reshape(values.shape)
+
 
 @dataclass(frozen=True)
 class WholeMean:
@@ -74,6 +82,11 @@ class Constant:
                 "or one a channel"
             )
         return np.broadcast_to(value, values.shape)
+
+    def on_device(self, values: Any, labels: Labels) -> Any:
+        """The same for a tensor (..., c), where it is."""
+        value = self(np.empty((1,) * labels.ndim + values.shape[-1:]), labels).copy()
+        return require("torch", extra="torch").as_tensor(value, device=values.device).expand(values.shape)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from veridical.masks import coins
 from veridical.records import Floats, Part, View
 from veridical.represent.fill import Fill, Labels, PartMean, filled, is_other
 from veridical.represent.masked import Compose, Filled, Listed, Masked, checked_parts
-from veridical.represent.regions import Array, as_type, compose, numbers_of
+from veridical.represent.regions import Array, as_type, compose, numbers_of, on_gpu
 from veridical.represent.segment import Slic, relabeled, segmented
 
 SHOWN = 320  # pixels a side that a view keeps, at most
+AT_ONCE = 2**24  # numbers that are held on a GPU to find what fills parts, at most
 FRAMES = 6  # of a volume or video that a view keeps, at most
 
 
@@ -151,8 +152,13 @@ class Picture:
 
     def _composer(self, labels: Labels, fill: Fill) -> Compose:
         """What makes pictures in which a fill covers some of the parts."""
-        other = self._filled(fill, labels)
-        fitting = other[..., 0] if self.channel is None else np.moveaxis(other, -1, self.channel)
+        if hasattr(fill, "on_device") and on_gpu(self.x) and labels.size * int(labels.max()) < AT_ONCE:
+            x = self.x.detach()
+            other = fill.on_device(x[..., None] if self.channel is None else x.movedim(self.channel, -1), labels)
+            fitting = other[..., 0] if self.channel is None else other.movedim(-1, self.channel)
+        else:
+            other = self._filled(fill, labels)
+            fitting = other[..., 0] if self.channel is None else np.moveaxis(other, -1, self.channel)
         return compose(self.x, fitting, labels, self.channel)
 
     def _filled(self, fill: Fill, labels: Labels) -> Array:
@@ -182,7 +188,7 @@ class Picture:
         for axis, at in enumerate((frames, down, across)):
             if len(at) < where.shape[axis]:
                 values, where = values.take(at, axis), where.take(at, axis)
-        pixels, small = _three_colors(self._scaled(values)), np.asarray(where, dtype=np.uint16)
+        pixels, small = _three_colors(self._scaled(values[..., :3])), np.asarray(where, dtype=np.uint16)
         return View("picture", {"pixels": pixels, "labels": small, "titles": titles})
 
 
@@ -253,11 +259,10 @@ def _third(share: float) -> int:
 
 
 def _three_colors(values: Floats) -> Array:
-    """Any number of channels as red, green and blue."""
-    c = values.shape[-1]
-    colors = values[..., :3] if c >= 3 else np.repeat(values[..., :1], 3, axis=-1)
-    levels = 255 * colors
-    return np.rint(levels, out=levels).astype(np.uint8)
+    """At most three channels, from 0 to 1, as red, green and blue; they are written over."""
+    values *= 255
+    levels = np.rint(values, out=values).astype(np.uint8)
+    return levels if levels.shape[-1] == 3 else np.repeat(levels[..., :1], 3, axis=-1)
 
 
 def _check_axes(axes: Any) -> None:

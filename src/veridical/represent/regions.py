@@ -166,10 +166,11 @@ class TensorComposer:
     places: Places
 
     @classmethod
-    def of(cls, x: Any, fill: Array, places: Places) -> TensorComposer:
+    def of(cls, x: Any, fill: Any, places: Places) -> TensorComposer:
         torch = require("torch", extra="torch")
-        other = torch.tensor(np.ascontiguousarray(fill), dtype=x.dtype, device=x.device)
-        labels = torch.tensor(np.ascontiguousarray(places.labels), dtype=torch.long, device=x.device)
+        given = fill if is_tensor(fill) else torch.tensor(np.ascontiguousarray(fill))
+        other = given.to(dtype=x.dtype, device=x.device)
+        labels = torch.as_tensor(places.labels.astype(np.int32), device=x.device).long()
         whole = labels if places.channel is None else labels.unsqueeze(places.channel)
         return cls(x.detach(), other, whole, places)
 
@@ -200,7 +201,7 @@ def _moved(of: Callable[..., Any], ways: tuple[Array, Array | None, str]) -> Mov
 
 
 def compose(
-    x: Any, fill: Array, labels: Any, channel: int | None = None, apart: int | None = None
+    x: Any, fill: Any, labels: Any, channel: int | None = None, apart: int | None = None
 ) -> ArrayComposer | TensorComposer:
     """What makes the inputs of an array or a tensor; ``labels`` lack the axis of the channels."""
     places = Places(np.asarray(labels, dtype=np.intp), tuple(np.shape(x)), channel, apart)
@@ -210,6 +211,11 @@ def compose(
 def is_tensor(x: Any) -> bool:
     """Whether it is a torch tensor, told without importing torch."""
     return type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "detach")
+
+
+def on_gpu(x: Any) -> bool:
+    """Whether it is a tensor of real numbers on a GPU."""
+    return is_tensor(x) and bool(x.is_cuda and x.is_floating_point())
 
 
 def numbers_of(x: Any, what: str) -> Array:

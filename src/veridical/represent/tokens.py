@@ -13,7 +13,7 @@ from veridical.errors import InputError
 from veridical.records import Bools, Features
 from veridical.represent.masked import Listed, Masked, tried
 from veridical.represent.regions import Array, ArrayComposer, Moved, Places
-from veridical.represent.words import Words
+from veridical.represent.words import Words, checked_text
 
 Ids = npt.NDArray[np.int64]
 
@@ -65,7 +65,25 @@ class Tokens:
 
     def each(self, X: Any) -> Listed:
         """Many texts."""
-        return Listed.of(self, X, "texts")
+        return Read.of(self, X, "texts")
+
+    def read(self, text: Any) -> Ids:
+        """The ids of a text."""
+        return encoded(self.encode, checked_text(text))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Read(Listed):
+    """Many texts, which the model takes as ids."""
+
+    def inputs(self, start: int, stop: int) -> Any:
+        rows = [self.represent.read(text) for text in self.items[start:stop]]  # type: ignore[attr-defined]
+        if len({len(row) for row in rows}) > 1:
+            raise InputError(
+                "the model cannot be asked about texts of different numbers of tokens at once: let encode fill "
+                "them up to one length, with (0, 0) as the place of padding"
+            )
+        return np.stack(rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from veridical.errors import require
 MODULUS = 2**256
 EXACT = 2**53  # whole numbers up to here are the same as floats
 NONE = hashlib.sha256(b"none").digest()
+WIDTH = 16  # bytes that an entry of a list is told by
 
 
 def digest_of(table: Any) -> int:
@@ -32,7 +33,7 @@ def digest_of(table: Any) -> int:
 
 
 def _hashes(array: Any) -> Any:
-    """Bytes (n, 8 or 32) that tell the entries of an array apart."""
+    """Bytes (n, 8 or 16) that tell the entries of an array apart."""
     pa = require("pyarrow", extra="parquet")
     kind = array.type
     if pa.types.is_dictionary(kind):
@@ -63,18 +64,26 @@ def _of_texts(array: Any) -> Any:
     text = array.cast(pa.string()) if not pa.types.is_nested(array.type) else pa.array(map(str, array.to_pylist()))
     coded = text.dictionary_encode()
     each = [hashlib.sha256(b"text" + entry.encode()).digest() for entry in coded.dictionary.to_pylist()]
-    known = np.frombuffer(b"".join([*each, NONE]), np.uint8).reshape(-1, 32)
-    return known[coded.indices.fill_null(len(each)).to_numpy(zero_copy_only=False)]
+    return _bytes([*each, NONE])[coded.indices.fill_null(len(each)).to_numpy(zero_copy_only=False)]
 
 
 def _of_lists(array: Any) -> Any:
     """Lists by their entries in order; no list is not an empty one."""
     inner = _hashes(array.flatten())
     counts = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    if len(counts) and (counts == counts[0]).all():
+        lines = inner.reshape(len(counts), -1)
+        if (lines == lines[0]).all():  # as of the columns of a table: one list is hashed for all
+            inner, counts = lines[:1].reshape(-1, inner.shape[1]), counts[:1]
     stops = np.cumsum(counts) * inner.shape[1]
     flat = memoryview(np.ascontiguousarray(inner).reshape(-1).data)
     starts = stops - counts * inner.shape[1]
     made = [hashlib.sha256(flat[a:b]).digest() for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
-    found = np.frombuffer(b"".join(made), np.uint8).reshape(-1, 32).copy()
-    found[np.asarray(array.is_null())] = np.frombuffer(NONE, np.uint8)
+    found = np.broadcast_to(_bytes(made), (len(array), WIDTH)).copy()
+    found[np.asarray(array.is_null())] = _bytes([NONE])
     return found
+
+
+def _bytes(digests: list[bytes]) -> Any:
+    """Digests, cut, as lines of bytes."""
+    return np.frombuffer(b"".join(each[:WIDTH] for each in digests), np.uint8).reshape(-1, WIDTH)

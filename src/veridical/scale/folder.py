@@ -48,9 +48,9 @@ class Folder:
         try:
             with replacing(part_path(self.path, piece.number)) as stream:
                 stream.write(payload)
-        except InputError:
+        except InputError as cause:
             if self.receipt(piece.number) is None:  # else another run has finished the store, and cleaned up
-                raise
+                raise InputError(f"{cause}; what is there stays, and the same call goes on with it") from cause
         return receipt
 
     def receipt(self, number: int) -> Receipt | None:
@@ -82,6 +82,8 @@ def begin(path: str | Path, head: Head) -> tuple[Folder, dict[int, Receipt]]:
     A store that goes on keeps the rows a part that it began with: ``Folder.chunk_rows``.
     """
     require("pyarrow.parquet", extra="parquet")
+    if not isinstance(path, (str, os.PathLike)) or not str(path):
+        raise InputError(f"store wants the path of a folder, not {path!r}")
     where = Path(path)
     if where.exists() and not where.is_dir():
         raise InputError(f"the store {str(where)!r} is to be a folder, but a file has that name: give another")
@@ -89,7 +91,10 @@ def begin(path: str | Path, head: Head) -> tuple[Folder, dict[int, Receipt]]:
         raise InputError(
             f"there is no folder {str(where.parent)!r} to make the store {where.name!r} in: create it"
         )
-    where.mkdir(exist_ok=True)
+    try:
+        where.mkdir(exist_ok=True)
+    except OSError as cause:
+        raise InputError(f"the store {str(where)!r} cannot be made: {cause.strerror or cause}") from cause
     if not (where / MANIFEST).exists():
         others = [p.name for p in where.iterdir() if not p.name.startswith(".veridical-")]
         if others and not (where / MANIFEST).exists():
@@ -136,7 +141,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except OSError as cause:
         raise InputError(f"{str(path)!r} is no store of explanations: it has no {MANIFEST}") from cause
     except (KeyError, TypeError, ValueError) as cause:
-        raise InputError(f"{MANIFEST} in {str(path)!r} is damaged, or was not written by veridical") from cause
+        raise InputError(
+            f"{MANIFEST} in {str(path)!r} is damaged, or was not written by veridical: give another folder"
+        ) from cause
     if schema > SCHEMA:
         raise InputError(
             f"the store {str(path)!r} has schema {schema}, written by veridical {known.get('version')}; "
@@ -193,21 +200,21 @@ def _check_same(known: Mapping[str, Any], asked: Mapping[str, Any], path: Path) 
 
 def _settings(known: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
     """What was asked for otherwise."""
-    old, new = dict(known["recipe"]), dict(asked["recipe"])
-    found = [
-        f"{name} was {_short(was)}, and is {_short(now)}"
-        for key, name in {
-            "method": "the method",
-            "target": "target",
-            "classes": "classes",
-            "rng": "the seed (rng)",
-        }.items()
-        if (was := old.get(key)) != (now := new.get(key))
-    ]
-    for key, name in {"keep": "keep", "schema": "the schema", "version": "the version of veridical"}.items():
-        if known[key] != asked[key]:
-            found.append(f"{name} was {_short(known[key])}, and is {_short(asked[key])}")
-    return found
+    names = {"method": "the method", "target": "target", "classes": "classes", "rng": "the seed (rng)"}
+    found = [_told(names[key], known["recipe"].get(key), asked["recipe"].get(key)) for key in names]
+    names = {"keep": "keep", "schema": "the schema", "version": "the version of veridical"}
+    found += [_told(names[key], known[key], asked[key]) for key in names]
+    return [line for lines in found for line in lines]
+
+
+def _told(name: str, was: Any, now: Any) -> list[str]:
+    """What differs of a setting, or of the settings in it."""
+    if was == now:
+        return []
+    if isinstance(was, Mapping) and isinstance(now, Mapping) and was.get("name") == now.get("name"):
+        inside = [_told(f"{key} of {name}", was.get(key), now.get(key)) for key in {**was, **now}]
+        return [line for lines in inside for line in lines]
+    return [f"{name} was {_short(was)}, and is {_short(now)}"]
 
 
 def _contents(known: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
@@ -233,11 +240,14 @@ def _answers(old: Any, new: Any) -> list[str]:
     apart = float(np.abs(was - now).max(initial=0.0))
     if apart <= CLOSE * float(np.abs(was).max(initial=0.0)):
         return []
-    return [f"the model's answers to the first {len(was)} rows differ by up to {apart:.3g}: it is another model"]
+    differ = f"the model's answers to the first {len(was)} rows differ by up to {apart:.3g}"
+    return [f"{differ}: it is another model, or target function"]
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value) if not isinstance(value, str) else repr(value)
+    if isinstance(value, Mapping) and "name" in value:
+        return str(value["name"])
+    text = repr(value) if value is None or isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 

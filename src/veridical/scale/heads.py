@@ -17,6 +17,8 @@ from veridical.attribute.recipe import describe
 from veridical.errors import VeridicalError, require
 from veridical.packing.values import encode
 from veridical.records import Floats, Representation, Representer, Seed
+from veridical.represent.masked import Composed
+from veridical.represent.regions import is_tensor
 from veridical.scale.beside import instance_columns
 from veridical.scale.digests import digest_of
 
@@ -78,7 +80,8 @@ def _seen(row: Representation) -> str:
     parts = encode([[p.name, p.column, p.relation, encode(p.value)] for p in row.parts])
     sample = row.draw(row.kernel, np.random.SeedSequence(0), 0, DRAWN)
     made = row.realize(sample)
-    return parts + content_of([sample.designs, sample.weights]) + content_of(made)
+    inputs = made[0 : len(made)] if isinstance(made, Composed) else made
+    return parts + content_of([sample.designs, sample.weights]) + content_of(inputs)
 
 
 def content_of(X: Any) -> str:
@@ -91,10 +94,10 @@ def content_of(X: Any) -> str:
     told = hashlib.sha256()
     if issparse(X):
         return content_of(_arrays(X))
-    if not isinstance(X, (list, tuple, np.ndarray, pd.Series)):
+    if not isinstance(X, (list, tuple, np.ndarray, pd.Series)) and not is_tensor(X):
         return ""
     for each in X:
-        array = np.asarray(each)
+        array = each.detach().double().cpu().numpy() if is_tensor(each) else np.asarray(each)
         if array.dtype.kind not in "biuf":
             return ""
         told.update(str(array.shape).encode() + np.ascontiguousarray(array, dtype=np.float64).tobytes())

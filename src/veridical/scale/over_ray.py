@@ -13,7 +13,7 @@ from veridical.scale.blocks import Slice, chunks_of, slices, some
 from veridical.scale.pools import AHEAD, Result, handed
 from veridical.scale.sources import Source
 from veridical.scale.tables import frame_of
-from veridical.scale.work import Chunk, Done, Job, explained, packed, recalled
+from veridical.scale.work import Chunk, Done, Failed, Job, explained, packed, recalled
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,9 @@ class Ray:
             return future
 
         try:
-            yield from handed(submit, chunks, AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1))))
+            yield from map(
+                _bare, handed(submit, chunks, AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1))))
+            )
         finally:
             for reference in list(waiting.values()):
                 ray.cancel(reference)
@@ -107,6 +109,14 @@ class Pieces:
         return frame_of(
             [t.slice(cut.start, cut.stop - cut.start) for t, cut in zip(tables, self.cuts, strict=True)]
         )
+
+
+def _bare(result: Result) -> Result:
+    """What a chunk raised, without what Ray says around it."""
+    if isinstance(result, Done):
+        return result
+    inner = getattr(result.cause, "cause", None)
+    return Failed(result.chunk, inner) if isinstance(inner, Exception) else result
 
 
 def _length(block: Any) -> int:

@@ -78,11 +78,20 @@ def _asked(context: Any, name: str, held: Any, chunk: Chunk) -> Done:
         work = partial(_gathered, name, held, replace(chunk, load=Given(None)))
     else:
         rows, which, work = context.parallelize([pickled(chunk)], 1), [0], partial(_sent, name, held)
-    (answer,) = context.runJob(rows, work, which)
+    try:
+        (answer,) = context.runJob(rows, work, which)
+    except Exception as cause:
+        raise RuntimeError(_short(str(cause))) from cause
     if isinstance(answer, Exception):
         raise answer
     done: Done = answer
     return done
+
+
+def _short(text: str) -> str:
+    """What Spark says of a failure, without the traces of Java and Python."""
+    lines = [line for line in text.splitlines() if line[:1].strip() and not line.startswith("Traceback")]
+    return " ".join(lines)
 
 
 def _sent(name: str, held: Any, chunks: Iterable[bytes]) -> list[Done | Exception]:

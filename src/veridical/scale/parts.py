@@ -15,13 +15,13 @@ import pandas as pd
 
 from veridical.errors import InputError, require, tame
 from veridical.packing.columns import arrow_array, arrow_schema, as_unicode, columns, explanations_of
-from veridical.packing.explanations import ARRAYS, Pool
+from veridical.packing.explanations import Pool
 from veridical.records import VERSION, Explanation
 from veridical.scale.beside import beside
 from veridical.scale.digests import digest_of
 from veridical.serialize import ROWS, SCHEMA
 
-RAW = [f"{name}.list.element" for name in ARRAYS]  # numbers that hardly repeat
+FLOATS = ("float", "double")
 Found: TypeAlias = Explanation | str  # the explanation of a row, or why there is none
 
 
@@ -62,14 +62,14 @@ def packed(piece: Piece, store: str) -> tuple[bytes, Receipt]:
     receipt = _receipt(piece, store, digest_of(table))
     head = {"veridical": "explanations", "schema": str(SCHEMA), "version": VERSION, **labels}
     schema = table.schema.with_metadata({**head, "part": json.dumps(asdict(receipt))})
-    stream = io.BytesIO()
+    stream, leaves = io.BytesIO(), _leaves(schema, pa)
     with pq.ParquetWriter(
         stream,
         schema,
         compression="zstd",
         write_page_checksum=True,
-        use_dictionary=[path for path in _leaves(schema, pa) if path not in RAW],
-        use_byte_stream_split=RAW,
+        use_dictionary=[path for path, kind in leaves.items() if kind not in FLOATS],
+        use_byte_stream_split=[path for path, kind in leaves.items() if kind in FLOATS],  # they hardly repeat
     ) as writer:
         writer.write_table(table.replace_schema_metadata(schema.metadata), row_group_size=ROWS)
     return stream.getvalue(), receipt
@@ -112,13 +112,15 @@ def _receipt(piece: Piece, store: str, digest: int) -> Receipt:
     )
 
 
-def _leaves(schema: Any, pa: Any) -> list[str]:
-    """Paths of the columns as Parquet has them."""
-
-    def below(kind: Any) -> str:
-        return f".list.element{below(kind.value_type)}" if pa.types.is_list(kind) else ""
-
-    return [f"{field.name}{below(field.type)}" for field in schema]
+def _leaves(schema: Any, pa: Any) -> dict[str, str]:
+    """Paths of the columns as Parquet has them, and the types of their values."""
+    found = {}
+    for field in schema:
+        path, kind = field.name, field.type
+        while pa.types.is_list(kind):
+            path, kind = f"{path}.list.element", kind.value_type
+        found[path] = str(kind)
+    return found
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from veridical.scale.sources import Source
@@ -31,12 +31,12 @@ class Engine(Protocol):
 
 
 def handed(submit: Callable[[Chunk], Future[Done]], chunks: Iterator[Chunk], most: int) -> Iterator[Result]:
-    """Hand chunks to a pool, at most so many at a time; if the pool breaks, those in work have failed."""
+    """Hand chunks to a pool, at most so many at a time; it ends early if the pool does."""
     waiting: dict[Future[Done], Chunk] = {}
     for chunk in chunks:
         try:
             waiting[submit(chunk)] = chunk
-        except BrokenExecutor as cause:
+        except Exception as cause:  # no chunk's fault: who should work is gone, or does not answer
             yield Failed(chunk, cause)
             break
         if len(waiting) == most:

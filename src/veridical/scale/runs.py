@@ -9,8 +9,10 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from veridical.attribute.additive import Sums
-from veridical.attribute.ask import Model
+from veridical.attribute.ask import Model, resolve
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import CHUNK, Track
 from veridical.attribute.neighborhood import Answers
@@ -52,8 +54,8 @@ def source_of(engine: Engine, X: Any, job: Job) -> Source:
 
 
 def chunk_size(batch_size: int | None) -> int:
-    """Instances a chunk: a whole number of blocks."""
-    return -(-(8 * CHUNK if batch_size is None else batch_size) // CHUNK) * CHUNK
+    """Instances a chunk: a whole number of blocks; four by default, so that no worker waits long."""
+    return -(-(4 * CHUNK if batch_size is None else batch_size) // CHUNK) * CHUNK
 
 
 def explain_here(run: Run, model: Model) -> Explanations:
@@ -98,11 +100,14 @@ def _head(run: Run, model: Model) -> Head:
     job = run.job
     first, _ = apart(run.source.head(FIRST), job)
     good = taken(first, [i for i, _ in represented(job.represent, first)])
+    answers = answers_of(model, job.represent, good)
+    if answers is not None and callable(job.target):  # two functions may have one name, and only that is recorded
+        answers = np.column_stack([answers, resolve(job.target, model, answers).read(answers)])
     return Head(
         settings_of(job.method, job.target, job.classes, job.seed),
         seen_by(job.represent, good),
         {"first": content_of(first), **told_by(run.source)},
-        answers_of(model, job.represent, good),
+        answers,
         job.keep,
         run.size,
         run.source.n_rows,
@@ -241,8 +246,6 @@ def _told(lost: Sequence[Failed], job: Job) -> str:
         if job.folder is None
         else "the others are in the store: the same call again tries only what is missing"
     )
-    what = "chunk" if len(lost) == 1 else "chunks"
-    return (
-        f"{what} {where}{more} failed {TRIES} times each, the last time with {type(last.cause).__name__}: "
-        f"{last.cause}; {rest}"
-    )
+    what, each = ("chunk", "") if len(lost) == 1 else ("chunks", " each")
+    why = f"{type(last.cause).__name__}: {str(last.cause).strip()}".partition("\n")[0].removesuffix(".")
+    return f"{what} {where}{more} failed {TRIES} times{each}, the last time with {why}; {rest}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import pandas as pd
 from scipy.sparse import issparse
@@ -55,12 +55,14 @@ class InMemory:
         """Any collection of instances."""
         refuse_foreign(X)
         if issparse(X):
-            matrix: Any = X
-            return cls(matrix.tocsr())
+            X = cast(Any, X).tocsr()
         if hasattr(X, "shape") or isinstance(X, (list, tuple)):
+            if not n_rows(X):
+                raise InputError("there are no rows to explain: X is empty")
             return cls(X)
         if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
-            raise InputError(f"X must be many instances, or the path of a file of them, not {type(X).__name__}")
+            what = repr(X) if isinstance(X, str) else type(X).__name__
+            raise InputError(f"X must be many instances, or paths of .parquet, .csv or .tsv files, not {what:.60}")
         return cls(list(X))
 
     @property

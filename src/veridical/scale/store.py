@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, overload
@@ -33,8 +34,18 @@ class Store(Record):
 
     Rows have the numbers that they have in X: ``store[7]`` is the explanation of row 7, and a slice gives
     ``Explanations``. Rows that the model or the representer failed on have none: iteration and slices leave them
-    out, and ``failures`` says why. A store that is not complete holds the rows that are done: the same call of
-    explain_many goes on with it. What is shown is as the folder was when it was opened.
+    out, and ``failures`` says why; to try them again, delete the parts they are in. A store that is not complete
+    holds the rows that are done: the same call of explain_many goes on with it. What is shown is as the folder was
+    when it was opened.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = vd.explain_many(lambda X: X[:, 0], vd.Rows(X), X, store=f"{folder}/nightly")
+    ...     print(len(store), store[7].top(1)[0][0])
+    200 x0 > 0.6626
     """
 
     path: Path
@@ -190,17 +201,15 @@ class Store(Record):
     def _found(self, numbers: Sequence[int]) -> Iterator[Explanation | str]:
         """What is known of those of these rows that are done; each row group is read once if the numbers rise."""
         pool, size, there = Pool(), int(self.manifest["chunk_rows"]), {r.number: r for r in self.receipts}
-        last, table = (-1, -1), None
-        for number in numbers:
-            part, at = divmod(number, size)
-            if part not in there:
-                continue
-            if (part, at // ROWS) != last:
-                last = (part, at // ROWS)
+
+        def place(number: int) -> tuple[int, int]:
+            return number // size, number % size // ROWS
+
+        for (part, group), some in groupby(numbers, place):
+            if part in there:
                 with opened(self._part(there[part])) as file:
-                    table = file.read_row_group(last[1])
-            assert table is not None
-            yield from found_in(table.take([at % ROWS]), pool)
+                    table = file.read_row_group(group)
+                yield from found_in(table.take([number % size % ROWS for number in some]), pool)
 
     def _some(self, numbers: Sequence[int]) -> Explanations:
         return Explanations(tuple(e for e in self._found(numbers) if isinstance(e, Explanation)))

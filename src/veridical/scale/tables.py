@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, pairwise
@@ -27,7 +28,8 @@ def paths_of(X: Any) -> tuple[Path, ...] | None:
     """The files that X names: a path, a folder, a pattern or a list of paths; None if it names none."""
     if isinstance(X, (list, tuple)) and X and all(_is_name(x) for x in X):
         return tuple(chain.from_iterable(_meant(x) for x in X))
-    return _meant(X) if _is_name(X) else None
+    is_there = isinstance(X, str) and os.path.exists(X)
+    return _meant(X) if is_there or _is_name(X) else None
 
 
 def _is_name(x: Any) -> bool:

@@ -168,7 +168,9 @@ def explained(job: Job, chunk: Chunk) -> Done:
     told = {number: str(error) for number, error in errors.items()}
     piece = Piece(chunk.number, chunk.start, chunk.stop, whys, told, X, kept, sum(calls))
     done = Done(chunk.number, chunk.start, chunk.stop, len(errors), piece.n_calls)
-    return replace(done, piece=piece) if job.folder is None else replace(done, receipt=job.folder.put(piece))
+    if job.folder is None:  # the instances need not travel back
+        return replace(done, piece=replace(piece, instances=None, kept=None))
+    return replace(done, receipt=job.folder.put(piece))
 
 
 def _all_failed(found: Sequence[Explanation | VeridicalError]) -> bool:
