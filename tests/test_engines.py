@@ -247,7 +247,7 @@ def test_what_spark_says_is_told_without_traces() -> None:
 
 def test_what_a_model_raises_far_away_is_told_as_here(engine: Any) -> None:
     X = np.random.default_rng(0).normal(size=(20, 2))
-    with pytest.raises(vd.ModelError, match=r"^row 0: predict raised KeyError on rows 0 to 0: 'no'"):
+    with pytest.raises(vd.ModelError, match=r"^row 0: predict raised KeyError on row 0: 'no'"):
         vd.explain_many(Angry(), vd.Rows(X), X, method=vd.Lime(n_samples=16), engine=engine)
 
 
