@@ -136,6 +136,7 @@ def test_ctrl_c_says_how_to_go_on(here: Path) -> None:
     end = time.monotonic() + 60
     while not (here / "stopped" / "manifest.json").exists() and time.monotonic() < end:
         time.sleep(0.05)
+    time.sleep(0.7)  # now the model is asked about the sample, for two seconds
     begun.send_signal(signal.SIGINT)
     said = begun.communicate(timeout=60)[1].splitlines()
     assert begun.returncode == 130
@@ -171,3 +172,22 @@ def test_files_that_are_read_whole(tmp_path: Path) -> None:
     comma = large_of([str(tmp_path / "comma.csv")], Reading())
     assert comma is not None
     assert sampled(comma, Reading()).instances["a"].tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(("engine", "module"), [("dask", "distributed"), ("ray", "ray"), ("spark", "pyspark.sql")])
+def test_an_engine_that_is_not_installed(
+    engine: str, module: str, here: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    typed = ["explain", "waves.py:wavy", "rows.csv", *QUICK, "--store", "none", "--engine", engine]
+    assert cli.main([*typed, "--workers", "2"]) == 2
+    assert f"pip install 'veridical[{engine}]'" in capsys.readouterr().err
+    assert not Path("none").exists()
+
+
+def test_a_cluster_that_runs_is_used(here: Path, dask_client: Any) -> None:
+    typed = ["explain", "waves.py:wavy", "rows.csv", *QUICK, "--quiet", "--store"]
+    address = dask_client.scheduler.address
+    assert cli.main([*typed, "far", "--engine", "dask", "--address", address]) == 0
+    assert cli.main([*typed, "near"]) == 0
+    assert vd.load("far").fingerprint == vd.load("near").fingerprint
