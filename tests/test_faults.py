@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 
 import veridical as vd
-from clusters import dask_cluster, ray_cluster, spark_cluster
 from fault_models import Failing, Fatal, Slow, rows, wavy
 from veridical.errors import VeridicalError
 from veridical.scale.runs import finished
@@ -144,26 +143,13 @@ def test_a_chunk_that_kills_every_worker(whole: vd.Store, tmp_path: Path) -> Non
     assert_same(explained(wavy, tmp_path / "store"), whole)
 
 
-def test_a_worker_of_dask_dies(whole: vd.Store, tmp_path: Path) -> None:
-    fatal = Fatal(str(tmp_path), 1100)
-    with dask_cluster() as client:
-        found = explained(fatal, tmp_path / "store", engine=vd.engines.Dask(client))
-    assert (tmp_path / "killed-0").exists()
-    assert_same(found, whole)
-
-
-def test_a_worker_of_ray_dies(whole: vd.Store, tmp_path: Path) -> None:
-    fatal = Fatal(str(tmp_path), 1100)
-    with ray_cluster():
-        found = explained(fatal, tmp_path / "store", engine=vd.engines.Ray())
-    assert (tmp_path / "killed-0").exists()
-    assert_same(found, whole)
-
-
-def test_a_worker_of_spark_dies(whole: vd.Store, tmp_path: Path) -> None:
-    fatal = Fatal(str(tmp_path), 1100)
-    with spark_cluster(tmp_path) as session:
-        found = explained(fatal, tmp_path / "store", engine=vd.engines.Spark(session))
+@pytest.mark.parametrize("fixture", ["dask_client", "ray", "spark"])
+def test_a_worker_of_a_cluster_dies(
+    fixture: str, whole: vd.Store, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    there = request.getfixturevalue(fixture)
+    engines = {"dask_client": vd.engines.Dask, "ray": lambda _: vd.engines.Ray(), "spark": vd.engines.Spark}
+    found = explained(Fatal(str(tmp_path), 1100), tmp_path / "store", engine=engines[fixture](there))
     assert (tmp_path / "killed-0").exists()
     assert_same(found, whole)
 

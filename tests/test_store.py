@@ -306,9 +306,19 @@ def test_who_comes_late_is_told_nothing(
 
     monkeypatch.setattr(os, "replace", lost)
     folder.put(piece(many, folder, 1, {}))
+    finish(folder, N, 65)
     (store.path / "part-000001.parquet").unlink()
     with pytest.raises(InputError, match="cannot save"):
         folder.put(piece(many, folder, 1, {}))
+
+
+def test_a_store_that_became_another_is_not_finished(many: Explanations, tmp_path: Path) -> None:
+    folder = filled(tmp_path / "s", many, 50).path
+    path = folder / MANIFEST
+    mine, _ = begin(folder, head(50, keep=("id",)))
+    path.write_text(path.read_text("utf-8").replace(mine.identity, "0" * 32), "utf-8")
+    with pytest.raises(InputError, match="became one of something else meanwhile"):
+        finish(mine, N, 65)
 
 
 def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

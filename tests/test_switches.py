@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import veridical as vd
+from veridical.attribute import network
 from veridical.attribute.ask import Model
 from veridical.attribute.launches import KNOWN, Way
 from veridical.attribute.network import Network
@@ -337,3 +339,27 @@ def test_fills_on_a_device(shape: tuple[int, ...], fill: Any, monkeypatch: pytes
     monkeypatch.setattr(pictures, "on_gpu", lambda x: True)
     torch.testing.assert_close(grid(x).compose(masks), plain, rtol=0, atol=1e-14)
     torch.testing.assert_close(grid(x.half()).compose(masks), plain.half(), rtol=0, atol=1e-3)
+
+
+def test_what_is_shown_is_made_while_the_device_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    happened = list[str]()
+
+    def noted(what: str, function: Any) -> Any:
+        return lambda *given: (happened.append(what), function(*given))[1]
+
+    monkeypatch.setattr(Network, "launch", noted("launch", Network.launch))
+    monkeypatch.setattr(pictures.Picture, "_view", noted("view", pictures.Picture._view))
+    monkeypatch.setattr(network, "as_numbers", noted("answers", network.as_numbers))
+    why = vd.explain(small(), GRID, IMAGE, method=METHOD)
+    assert happened == ["launch", "view", "answers"]
+    assert why.view is not None
+    assert isinstance(dict(why.view.data)["pixels"], np.ndarray)
+    happened.clear()
+    plain = vd.explain(weighed, GRID, IMAGE, method=METHOD)
+    assert happened == ["view"]
+    assert plain.view is not None
+    assert type(plain.view.data) is type(why.view.data) is MappingProxyType
+
+
+def weighed(batch: Any) -> Any:
+    return batch.sum(axis=(1, 2, 3))

@@ -10,10 +10,8 @@ from functools import partial
 from threading import Lock
 from typing import Any, TypeAlias, cast
 
-import numpy as np
-
 from veridical.attribute.additive import Sums
-from veridical.attribute.ask import Model
+from veridical.attribute.ask import Model, stacked
 from veridical.attribute.given import answered
 from veridical.attribute.lime import Lime
 from veridical.attribute.neighborhood import Answers, shared
@@ -103,7 +101,7 @@ class Work:
         if not able:
             return {}
         work = AtOnce(self.method, self.model, self.target, self.seed, self.sums)
-        found = zip(able, work(rows, np.stack(own)), strict=True)
+        found = zip(able, work(rows, stacked([each[None] for each in own])), strict=True)
         return {number: why for number, why in found if why is not None}
 
     def __call__(self, representation: Representation, number: int) -> Explanation:

@@ -19,6 +19,7 @@ from veridical.attribute.ready import check_ready, without_chance
 from veridical.attribute.switches import ENOUGH, Switched, n_looked_at, switch_between, switch_seen
 from veridical.errors import InputError, ModelError, VeridicalError, require
 from veridical.records import Floats
+from veridical.represent.masked import with_data
 
 CUDNN = Lock()
 PRECISIONS = ("float16", "bfloat16")
@@ -85,7 +86,12 @@ class Network:
         if self.quick is not None:
             return self.quick(batch)
         inputs = batch if isinstance(batch, Switched) else self.tensor(batch)
-        return as_numbers(self.launch(inputs)) if len(inputs) else np.empty((0, 1))
+        if not len(inputs):
+            return np.empty((0, 1))
+        answers = self.launch(inputs)
+        if isinstance(batch, Switched):
+            with_data(batch.view)  # while the device works
+        return as_numbers(answers)
 
     def launch(self, inputs: Any) -> Any:
         """The answers (n, k) to the module's own inputs, on its device, which may still be working on them."""
@@ -121,7 +127,7 @@ class Network:
             switch = switch_between(self.own(ends[0]), self.own(ends[1]), compose)
         elif len(masks) >= ENOUGH * n_looked_at(d):
             switch = switch_seen(lambda some: self.tensor(inputs.compose(some)), d)
-        return None if switch is None else Switched.of(switch, masks != 0)
+        return None if switch is None else Switched.of(switch, masks != 0, getattr(inputs, "view", None))
 
     def tensor(self, batch: Any) -> Any:
         """A batch of instances as the module's own input."""

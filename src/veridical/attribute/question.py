@@ -13,6 +13,7 @@ from veridical.attribute.ask import Model, Target, resolve
 from veridical.attribute.evidence import Evidence, TopK, no_evidence, top_probability, weigh
 from veridical.attribute.recipe import recipe_of
 from veridical.records import PER_UNIT, VERSION, Explanation, Fit, Floats, Part, Representation, Seed
+from veridical.represent.masked import with_data
 
 EPSILON = float(np.finfo(float).eps)
 ROUNDING = 32  # units in the last place that outputs may differ by and still be the same
@@ -93,7 +94,7 @@ class Question:
             recipe=recipe,
             notes=(*self.representation.notes, *answer.notes, *_still(asked, answer)),
             path=fit.path,
-            view=getattr(self.representation, "view", None),
+            view=with_data(getattr(self.representation, "view", None)),
             map=answer.map,
             purpose=getattr(method, "purpose", "content") if self.purpose is None else self.purpose,
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.additive import Sum, Sums, fits_from
-from veridical.attribute.ask import Model, Target, resolve
+from veridical.attribute.ask import Model, Target, resolve, stacked
 from veridical.attribute.evidence import too_few, top_probabilities, weigh
 from veridical.attribute.fits import Fits
 from veridical.attribute.lime import Lime
@@ -44,7 +44,7 @@ class AtOnce:
             same = np.flatnonzero(keys == key)
             for which in (same[a : a + most] for a in range(0, len(same), most)):
                 target = targets[which[0]]
-                some = Same(self, target, [rows[i] for i in which], target.read(own[which]))
+                some = Same(self, target, [rows[i] for i in which], target.read(own[which]), own[:1])
                 for i, why in some.explained().items():
                     found[which[i]] = why
         return found
@@ -58,6 +58,7 @@ class Same:
     target: Target
     rows: Sequence[Shareable]
     own: Floats  # (r,) that output
+    first: Floats  # (1, k) all outputs of one of the rows
 
     def explained(self) -> dict[int, Explanation]:
         """The explanations, by number of the row, of rows that do not need to be explained alone."""
@@ -67,7 +68,7 @@ class Same:
         for start, stop in pieces:
             sums.answers(start, stop)
             values, outputs = zip(*sums.answers.first(stop), strict=True)
-            y = self.target.read(np.concatenate(outputs))
+            y = self.target.read(stacked([self.first, *outputs])[1:])
             left = left[is_usual(np.maximum(np.abs(y).max(), np.abs(self.own[left])))]
             if not len(left) or is_flat(y):
                 break

@@ -127,7 +127,7 @@ class Lane:
         """The network's own inputs."""
         made = tuple(each.made for each in asked if each.made is not None)
         if made:
-            return made if len(made) == 1 else (Together(made[0].switch, None, made),)
+            return made if len(made) == 1 else (Together(made[0].switch, None, parts=made),)
         (one,) = asked
         inputs = one.question.representation.realize(one.sample)
         return map(self.task.network.tensor, inputs.batches() if isinstance(inputs, Stream) else (inputs,))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from veridical.errors import require
-from veridical.records import Bools
+from veridical.records import Bools, View
 from veridical.represent.masked import AT_ONCE
 from veridical.represent.regions import is_tensor
 
@@ -57,12 +57,13 @@ class Switched:
 
     switch: Switch
     masks: Any  # (n, d), on the device
+    view: View | None = None  # of the instance, whose data may be made while the device works on these
 
     @classmethod
-    def of(cls, switch: Switch, masks: Bools) -> Switched:
+    def of(cls, switch: Switch, masks: Bools, view: View | None = None) -> Switched:
         """Masks of the caller's, brought to the device."""
         torch = require("torch", extra="torch")
-        return cls(switch, torch.as_tensor(masks, device=switch.own.device))
+        return cls(switch, torch.as_tensor(masks, device=switch.own.device), view)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -90,14 +91,15 @@ class Switched:
         own = self.switch.own
         step = ON_GPU if self.is_cuda else max(AT_ONCE // (own.numel() * own.element_size()), 1)
         for start in range(0, len(self), step):
-            yield Switched(self.switch, self.masks[start : start + step])
+            yield Switched(self.switch, self.masks[start : start + step], self.view)
 
 
 def switch_between(own: Any, fill: Any, compose: Any) -> Switch:
     """The switch of a network that takes numbers where they stand in the instance."""
     torch, places = require("torch", extra="torch"), compose.places
-    if is_tensor(compose.labels) and compose.labels.device == own.device:
-        return Switch(own, fill, compose.labels.clamp(min=0))
+    known: Any = getattr(compose, "labels", None)
+    if is_tensor(known) and known.device == own.device:
+        return Switch(own, fill, known.clamp(min=0))
     labels = torch.as_tensor(np.maximum(places.labels, 0).astype(np.int32), device=own.device)
     return Switch(own, fill, labels if places.channel is None else labels.unsqueeze(places.channel))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeAlias
@@ -46,7 +48,7 @@ def _dask(workers: int, address: str | None) -> Iterator[Any]:
 def _ray(workers: int, address: str | None) -> Iterator[Any]:
     ray = require("ray", extra="ray")
     own = {"num_cpus": workers, "include_dashboard": False}
-    ray.init(address=address, log_to_driver=False, **({} if address else own))
+    ray.init(address=address, logging_level="ERROR", log_to_driver=False, **({} if address else own))
     try:
         yield engines.Ray()
     finally:
@@ -55,8 +57,13 @@ def _ray(workers: int, address: str | None) -> Iterator[Any]:
 
 @contextmanager
 def _spark(workers: int, address: str | None) -> Iterator[Any]:
-    session = require("pyspark.sql", extra="spark").SparkSession
-    started = session.builder.master(address or f"local[{workers}]").appName("veridical").getOrCreate()
+    settings = {"spark.ui.showConsoleProgress": "false"}
+    if address is None:
+        settings["spark.ui.enabled"] = "false"
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers of this machine run in this Python
+    made = require("pyspark.sql", extra="spark").SparkSession.builder.appName("veridical")
+    started = made.master(address or f"local[{workers}]").config(map=settings).getOrCreate()
+    started.sparkContext.setLogLevel("FATAL")  # what fails is told in the end
     try:
         yield engines.Spark(started)
     finally:

@@ -54,8 +54,11 @@ def keys_of(items: Sequence[Explanation]) -> list[Iterator[Hashable]]:
 
 
 def _keys(e: Explanation, by_column: bool) -> Iterator[Hashable]:
-    seen = Counter[Hashable]()
-    for key in _meanings(e, by_column):
+    found, seen = _meanings(e, by_column), Counter[Hashable]()
+    if _once(found):
+        yield from found
+        return
+    for key in found:
         seen[key] += 1
         yield key if seen[key] == 1 else (key, seen[key])
 
@@ -74,7 +77,7 @@ def _fields(view: View) -> dict[str, Any]:
     return dict(view.data["fields"]) if view.kind == "fields" else {}
 
 
-def _once(keys: Sequence[str]) -> bool:
+def _once(keys: Sequence[Hashable]) -> bool:
     return len(set(keys)) == len(keys)
 
 

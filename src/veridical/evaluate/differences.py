@@ -154,7 +154,7 @@ def gap_of(a: Explanation, b: Explanation) -> Gap:
     weights, down, up = np.stack([_read(e, at[:, k]) for k, e in enumerate((a, b))], axis=2)
     add = np.sum if same_draws(a, b) else _root_of_squares
     reach = np.stack([add([up[:, 0], down[:, 1]], axis=0), add([down[:, 0], up[:, 1]], axis=0)], axis=1)
-    parts = [joined(*(e.parts[j] if j >= 0 else None for e, j in zip((a, b), ij, strict=True))) for ij in at]
+    parts = [joined(a.parts[i] if i >= 0 else None, b.parts[j] if j >= 0 else None) for _, i, j in places]
     keys = tuple(key for key, _, _ in places)
     unknown = (at >= 0) & ~np.isfinite(weights)
     reach[unknown.any(axis=1)] = np.inf

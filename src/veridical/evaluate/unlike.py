@@ -26,8 +26,9 @@ def same_draws(a: Explanation, b: Explanation) -> bool:
 
 def set_to_zero(e: Explanation) -> Bools:
     """Parts (d,) that a method left out, so that a weight of zero says nothing of how much they count."""
-    few = _method(e).get("n_features") is not None or bool(e.path)
-    return np.asarray((e.weights == 0) & (e.intervals == 0).all(axis=1) & few)
+    if _method(e).get("n_features") is None and not e.path:
+        return np.zeros(len(e.weights), bool)
+    return np.asarray((e.weights == 0) & (e.intervals == 0).all(axis=1))
 
 
 class Unlike:

@@ -26,7 +26,7 @@ from veridical.records import (
     Step,
     View,
 )
-from veridical.represent.masked import AT_ONCE, Composed, Listed, Masked, NoParts, unique
+from veridical.represent.masked import AT_ONCE, Composed, Listed, Masked, NoParts, unique, with_data
 from veridical.represent.rows import Rows
 
 
@@ -189,7 +189,7 @@ class Mixed:
         shown: dict[str, Any] = {}
         first = 0
         for field in self.fields:
-            own = getattr(field.representation, "view", None)
+            own = with_data(getattr(field.representation, "view", None))
             shown[field.name] = (first, len(field.names), field.shown if own is None else own)
             first += len(field.names)
         return View("fields", {"fields": shown})

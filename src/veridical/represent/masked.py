@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -63,7 +63,7 @@ class Masked(ByLaw):
         return tuple(part.name for part in self.parts)
 
     def realize(self, sample: Sample) -> Composed:
-        return Composed(self.compose, sample.designs)
+        return Composed(self.compose, sample.designs, self.view)
 
     def keeping(self, masks: Bools, seed: Seed) -> Composed:
         """What masks stand for, which is the same for every seed."""
@@ -123,12 +123,39 @@ class Filled(Masked):
         return replace(self, compose=self.refill(fill))
 
 
+class Later(Mapping[str, Any]):
+    """The data of a view, made when it is first read: there may be a better time than the beginning."""
+
+    def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def now(self) -> Mapping[str, Any]:
+        """What it is."""
+        return self._make()
+
+    def __getitem__(self, name: str) -> Any:
+        return self.now[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.now)
+
+    def __len__(self) -> int:
+        return len(self.now)
+
+
+def with_data(view: View | None) -> View | None:
+    """A view whose data is there, and which keeps nothing else."""
+    return replace(view, data=dict(view.data)) if view is not None and isinstance(view.data, Later) else view
+
+
 @dataclass(frozen=True, eq=False)
 class Composed:
     """The inputs that masks stand for, made when they are asked for."""
 
     compose: Compose
     designs: Floats
+    view: View | None = None  # of the instance, whose data may be made while a device works on these
 
     def __len__(self) -> int:
         return len(self.designs)

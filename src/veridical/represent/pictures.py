@@ -13,7 +13,7 @@ from veridical.errors import InputError, check_whole
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
 from veridical.represent.fill import Fill, Labels, PartMean, filled, is_other
-from veridical.represent.masked import Compose, Filled, Listed, Masked, checked_parts
+from veridical.represent.masked import Compose, Filled, Later, Listed, Masked, checked_parts
 from veridical.represent.regions import Array, as_type, compose, numbers_of, on_gpu
 from veridical.represent.segment import Slic, relabeled, segmented
 
@@ -147,8 +147,8 @@ class Picture:
         d = int(labels.max()) + 1
         checked_parts(d, least, "region", "give labels of your own, or ask for more regions")
         parts = tuple(Part(name, name, "region", j) for j, name in enumerate(names))
-        refill = partial(self._composer, labels)
-        return Filled(parts, coins(d), refill(fill), self._view(labels), self.notes, refill=refill)
+        refill, view = partial(self._composer, labels), View("picture", Later(partial(self._view, labels)))
+        return Filled(parts, coins(d), refill(fill), view, self.notes, refill=refill)
 
     def _composer(self, labels: Labels, fill: Fill) -> Compose:
         """What makes pictures in which a fill covers some of the parts."""
@@ -173,7 +173,7 @@ class Picture:
             fill = replace(self, array=other).values
         return as_type(filled(fill, self.values.astype(np.float64), labels, self.what), self.array.dtype)
 
-    def _view(self, labels: Labels) -> View:
+    def _view(self, labels: Labels) -> dict[str, Any]:
         """A small copy to draw: at most a few frames of at most a few hundred pixels a side."""
         values, where = self.values, labels
         while where.ndim < 3:
@@ -189,7 +189,7 @@ class Picture:
             if len(at) < where.shape[axis]:
                 values, where = values.take(at, axis), where.take(at, axis)
         pixels, small = _three_colors(self._scaled(values[..., :3])), np.asarray(where, dtype=np.uint16)
-        return View("picture", {"pixels": pixels, "labels": small, "titles": titles})
+        return {"pixels": pixels, "labels": small, "titles": titles}
 
 
 def several(X: Any, axes: str | None) -> Any:

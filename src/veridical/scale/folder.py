@@ -120,8 +120,17 @@ def finish(folder: Folder, n_rows: int, n_calls: int) -> None:
             f"parts {missing[:5] or list(receipts)[-1:]} are missing or hold other rows; run again to go on"
         )
     known = {**read_manifest(folder.path), "complete": True, "n_rows": n_rows, "n_shared_calls": n_calls}
+    if known["identity"] != folder.identity:
+        raise InputError(
+            f"the store {str(folder.path)!r} became one of something else meanwhile: give another folder"
+        )
     known["parts"] = [{k: v for k, v in asdict(r).items() if k != "store"} for r in receipts.values()]
-    _replace(folder.path, known)
+    try:
+        with replacing(folder.path / MANIFEST) as stream:
+            stream.write(_bytes(known))
+    except InputError:
+        if not read_manifest(folder.path)["complete"]:  # else another run was quicker, and cleaned up
+            raise
     _clean(folder.path, older=0)
 
 
@@ -265,11 +274,6 @@ def _create(path: Path, manifest: Mapping[str, Any]) -> None:
             os.replace(temporary, path / MANIFEST)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _replace(path: Path, manifest: Mapping[str, Any]) -> None:
-    with replacing(path / MANIFEST) as stream:
-        stream.write(_bytes(manifest))
 
 
 def _bytes(manifest: Mapping[str, Any]) -> bytes:
