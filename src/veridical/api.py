@@ -166,7 +166,7 @@ def explain_many(
 
     Rows that are more than memory holds come from files and go into a folder. X is the path, folder, pattern or
     list of paths of .parquet, .csv or .tsv files, or a table of the engine's own. ``store`` is the folder: rows
-    are explained and written a chunk at a time (8,192 of them, or ``batch_size`` in whole blocks of 1,024), a run
+    are explained and written a chunk at a time (4,096 of them, or ``batch_size`` in whole blocks of 1,024), a run
     that was stopped goes on where it was, and rows that cannot be explained are written down with their error
     (``vd.Store``). ``keep`` names columns that are not the model's, such as ids, and are stored beside the
     explanations. ``engine`` says who does the work: ``vd.engines.Local(2)`` is two processes, each of which gets

@@ -236,14 +236,14 @@ def _contents(known: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
         found.append(f"X had {known['n_rows']:,} rows, and has {asked['n_rows']:,}")
     if not found and known["represent"] != asked["represent"]:
         found.append("the representer makes other parts of the first rows (another background, or other settings)")
-    if not found and known["answers"] != asked["answers"]:
+    if not found and None not in (known["answers"], asked["answers"]):
         found += _answers(known["answers"], asked["answers"])
     return found
 
 
 def _answers(old: Any, new: Any) -> list[str]:
     """Whether the model answers the first rows as it did, up to what another machine may round otherwise."""
-    was, now = (np.array([] if each is None else each, dtype=np.float64) for each in (old, new))
+    was, now = (np.array(each, dtype=np.float64) for each in (old, new))
     if was.shape != now.shape:
         return [f"the model gave answers of shape {was.shape} to the first rows, and gives {now.shape}"]
     apart = float(np.abs(was - now).max(initial=0.0))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,9 @@ from veridical.scale.beside import instance_columns
 from veridical.scale.digests import digest_of
 
 FIRST = 16  # rows that model and representer are told by
-END = 2**16  # bytes of either end of a file
+PIECE = 2**16  # bytes of a file that are read at a time
+PIECES = 2**14  # of all files together, spread over them where they are larger
+NO_CONTENT = b" at 0x"  # an object that says where it lies, and not what it is
 DRAWN = 8  # samples of each of them
 
 
@@ -34,7 +37,7 @@ class Head:
     recipe: Mapping[str, Any]  # method, target, classes and rng, as plain data
     represent: str  # what the representer does to the first rows, as a digest
     data: Mapping[str, str]  # digests of the rows, by kind: those that both runs know are compared
-    answers: Floats | None  # (m, k) of the model to the first rows; None where it fails on them
+    answers: Floats | None  # (m, k) of the model to the first rows that it can answer; None if to none
     keep: tuple[str, ...]  # columns beside the model's
     chunk_rows: int  # rows a part
     n_rows: int | None = None  # None where that shows only at the end
@@ -51,12 +54,20 @@ def settings_of(method: Any, target: Any, classes: Any, seed: Seed) -> dict[str,
 
 
 def answers_of(model: Model, represent: Representer, first: Any) -> Floats | None:
-    """What the model says of the first rows; they are asked about once more for this."""
+    """What the model says of the first rows, those left out that it fails on; this asks about them once more."""
     try:
         instances = represent.each(first)
-        return model(instances.inputs(0, min(len(instances), FIRST)))
     except VeridicalError:
         return None
+    n = min(len(instances), FIRST)
+    for spans in ([(0, n)], [(i, i + 1) for i in range(n)]):
+        found = []
+        for span in spans:
+            with suppress(VeridicalError):
+                found.append(model(instances.inputs(*span)))
+        if found:
+            return np.concatenate(found)
+    return None
 
 
 def seen_by(represent: Representer, first: Any) -> str:
@@ -94,27 +105,41 @@ def content_of(X: Any) -> str:
     told = hashlib.sha256()
     if issparse(X):
         return content_of(_arrays(X))
+    if isinstance(X, pd.DataFrame):
+        return content_of([list(X.columns), *X.to_numpy(dtype=object)])
     if not isinstance(X, (list, tuple, np.ndarray, pd.Series)) and not is_tensor(X):
         return ""
     for each in X:
-        array = each.detach().double().cpu().numpy() if is_tensor(each) else np.asarray(each)
-        if array.dtype.kind not in "biuf":
+        own = _bytes(each)
+        if NO_CONTENT in own:
             return ""
-        told.update(str(array.shape).encode() + np.ascontiguousarray(array, dtype=np.float64).tobytes())
+        told.update(own)
     return told.hexdigest()
 
 
+def _bytes(value: Any) -> bytes:
+    """Anything as bytes: numbers and arrays of them as doubles, and all else as what it says of itself."""
+    if isinstance(value, Mapping):
+        return b"".join(str(key).encode() + _bytes(own) for key, own in value.items())
+    if is_tensor(value):
+        value = value.detach().double().cpu().numpy()
+    with suppress(ValueError):  # of lists of different lengths
+        array = np.asarray(value)
+        if array.dtype.kind in "biuf":
+            return str(array.shape).encode() + np.ascontiguousarray(array, dtype=np.float64).tobytes()
+        value = array.tolist()
+    return encode(value).encode()
+
+
 def told_by(source: Any) -> dict[str, str]:
-    """All rows as a digest, by where they are: in memory (``X``), or in files (``paths``), by their two ends."""
+    """All rows as a digest, by where they are: in memory (``X``), or in files (``paths``).
+
+    Files of more than 1 GiB together are told by pieces of that much, spread over all of them.
+    """
     if hasattr(source, "paths"):
         told = hashlib.sha256()
         for path in source.paths:
-            with path.open("rb") as stream:
-                size = stream.seek(0, os.SEEK_END)
-                stream.seek(0)
-                told.update(str(size).encode() + stream.read(END))
-                stream.seek(max(size - END, 0))
-                told.update(stream.read(END))
+            _read(path, max(PIECES // len(source.paths), 2), told.update)
         return {"files": told.hexdigest()}
     X = getattr(source, "X", None)
     if isinstance(X, (pd.DataFrame, pd.Series)):
@@ -126,6 +151,16 @@ def told_by(source: Any) -> dict[str, str]:
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
         return {"array": hashlib.sha256(np.ascontiguousarray(X).data).hexdigest()}
     return {} if X is None else {"rows": content_of(X)}
+
+
+def _read(path: Path, most: int, hear: Callable[[bytes], None]) -> None:
+    """A file: how long it is, and pieces from end to end, at most so many."""
+    size = path.stat().st_size
+    hear(str(size).encode())
+    with path.open("rb") as stream:
+        for place in np.linspace(0, max(size - PIECE, 0), min(-(-size // PIECE), most)).astype(np.int64):
+            stream.seek(int(place))
+            hear(stream.read(PIECE))
 
 
 def _arrays(matrix: Any) -> list[Any]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from typing import Any
+from uuid import uuid4
 
 import pandas as pd
 
@@ -107,7 +107,7 @@ class _Sent:
 
     def __init__(self, client: Any, payload: bytes) -> None:
         self.client, self.payload = client, payload
-        self.name = sha256(payload).hexdigest()
+        self.name = uuid4().hex
         self.held: Any = None
 
     def future(self) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
+from uuid import uuid4
 
 from veridical.errors import InputError, require
 from veridical.scale.blocks import Slice, chunks_of, slices, some
@@ -50,7 +50,7 @@ class Ray:
         """Explain chunks on the workers; what is tried again is this library's to say, not Ray's."""
         ray = self._connected()
         payload = packed(job)
-        name, held = sha256(payload).hexdigest(), ray.put(payload)
+        name, held = uuid4().hex, ray.put(payload)
         task = ray.remote(max_retries=0)(_explained)
         waiting: dict[Future[Done], Any] = {}
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from typing import Any
+from uuid import uuid4
 
 from veridical.errors import InputError, require
 from veridical.scale.pools import Result, handed
@@ -49,7 +49,7 @@ class Spark:
     def run(self, job: Job, chunks: Iterator[Chunk]) -> Iterator[Result]:
         """Explain chunks on the executors."""
         context, payload = self._context(), packed(job)
-        name, held = sha256(payload).hexdigest(), context.broadcast(payload)
+        name, held = uuid4().hex, context.broadcast(payload)
         n_workers = max(1, context.defaultParallelism)
         pool = ThreadPoolExecutor(n_workers)  # of threads that only wait
         work = partial(_asked, context, name, held)

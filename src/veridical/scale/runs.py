@@ -190,7 +190,7 @@ def finished(engine: Engine, job: Job, chunks: Iterator[Chunk]) -> Iterator[Done
             else:
                 lost.append(again)
             in_a_row = 0 if isinstance(again, Done) else in_a_row + 1
-        if in_a_row >= HOPELESS:
+        if in_a_row >= HOPELESS or (lost and job.folder is None):  # without a store, the rest is of no use
             break
     if lost:
         raise VeridicalError(_told(lost, job)) from lost[0].cause

@@ -26,7 +26,8 @@ class Partitions:
     @classmethod
     def of(cls, frame: Any) -> Partitions:
         """A DataFrame, kept by the executors so that its partitions stay as they are."""
-        batches = frame.mapInArrow(_streams, "n long, rows binary").rdd.map(tuple).persist()
+        level = require("pyspark", extra="spark").StorageLevel.MEMORY_AND_DISK  # for they may come otherwise anew
+        batches = frame.mapInArrow(_streams, "n long, rows binary").rdd.map(tuple).persist(level)
         return cls(batches, some(batches.mapPartitions(_length).collect()))
 
     @property

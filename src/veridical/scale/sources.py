@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 
 from veridical.attribute.ask import n_rows
 from veridical.errors import InputError
+from veridical.represent.regions import is_tensor
 from veridical.scale.work import Chunk, taken
 
 OWNERS = {"dask": "Dask(client)", "ray": "Ray()", "pyspark": "Spark(session)"}  # by package of their tables
@@ -56,14 +57,14 @@ class InMemory:
         refuse_foreign(X)
         if issparse(X):
             X = cast(Any, X).tocsr()
-        if hasattr(X, "shape") or isinstance(X, (list, tuple)):
-            if not n_rows(X):
-                raise InputError("there are no rows to explain: X is empty")
-            return cls(X)
         if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
             what = repr(X) if isinstance(X, str) else type(X).__name__
             raise InputError(f"X must be many instances, or paths of .parquet, .csv or .tsv files, not {what:.60}")
-        return cls(list(X))
+        if not hasattr(X, "shape") and not isinstance(X, (list, tuple)):
+            X = list(X)
+        if not n_rows(X):
+            raise InputError("there are no rows to explain: X is empty")
+        return cls(X)
 
     @property
     def n_rows(self) -> int:
@@ -75,7 +76,10 @@ class InMemory:
     def chunks(self, size: int) -> Iterator[Chunk]:
         for number, start in enumerate(range(0, self.n_rows, size)):
             stop = min(start + size, self.n_rows)
-            yield Chunk(number, start, stop, Given(taken(self.X, slice(start, stop))))
+            own = taken(self.X, slice(start, stop))
+            yield Chunk(
+                number, start, stop, Given(own.clone() if is_tensor(own) else own)
+            )  # else all of it travels
 
 
 def refuse_foreign(X: Any) -> None:

@@ -141,7 +141,10 @@ _lock = Lock()
 
 
 def recalled(run: str, load: Callable[[], bytes]) -> Job:
-    """The job of a run, unpickled once a process, however many of its chunks are done there."""
+    """The job of a run, unpickled once a process, however many of its chunks are done there.
+
+    No two runs have one name: what a factory makes may not be the same again.
+    """
     with _lock:
         if run not in _here:
             _here.clear()
@@ -295,6 +298,8 @@ def apart(X: Any, job: Job) -> tuple[Any, pd.DataFrame | None]:
         missing = [name for name in job.keep if name not in X.columns]
         if missing:
             raise InputError(f"keep names {missing[0]!r}, which is no column of X")
+        if needed := [name for name in job.keep if name in getattr(job.represent, "names", ())]:
+            raise InputError(f"keep names {needed[0]!r}, which the model needs: leave it out, and X has it anyway")
         X, kept = X.drop(columns=list(job.keep)), X[list(job.keep)]
     alone = isinstance(X, pd.DataFrame) and X.shape[1] == 1 and not isinstance(job.represent, (Rows, Fields))
     return X.iloc[:, 0].to_list() if alone else X, kept

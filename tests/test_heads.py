@@ -1,0 +1,84 @@
+"""What a store is of: rows, representer and model are told apart by what they hold and do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+
+import veridical as vd
+from veridical.attribute.given import checked_model
+from veridical.scale import heads
+from veridical.scale.heads import answers_of, content_of, told_by
+from veridical.scale.sources import InMemory
+from veridical.scale.tables import source_of_files
+
+X = np.random.default_rng(0).normal(size=(40, 3)).round(2)
+
+
+def changed(values: Any) -> Any:
+    """The same, but for one number far from the first rows."""
+    new = np.array(values)
+    new[30, 1] = 9.0
+    return new
+
+
+KINDS: dict[str, Any] = {
+    "array": lambda X: X,
+    "objects": lambda X: X.astype(object),
+    "frame": lambda X: pd.DataFrame(X, columns=list("abc")),
+    "mixed frame": lambda X: pd.DataFrame(X.astype(object), columns=list("abc")).assign(a=[[1, "x"]] * len(X)),
+    "sparse": csr_matrix,
+    "texts": lambda X: [" ".join(map(str, row)) for row in X],
+    "lists": lambda X: [list(row) for row in X],
+    "records": lambda X: [{"text": f"{row[0]}", "numbers": row} for row in X],
+    "records of lists": lambda X: [{"text": "a", "own": [row[:2], ["x", row[1]]]} for row in X.tolist()],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_other_number_makes_other_rows(kind: str) -> None:
+    def told(values: Any) -> dict[str, str]:
+        source = InMemory.of(KINDS[kind](values))
+        return {"content": content_of(source.X), **told_by(source)}
+
+    one, other = told(X), told(changed(X))
+    assert one == told(X.copy())
+    assert one["content"] != other["content"]
+    assert all(one[key] != other[key] for key in one)
+
+
+def test_what_only_says_where_it_lies_is_not_told_apart() -> None:
+    assert content_of([object(), object()]) == ""
+
+
+@pytest.mark.parametrize("most", [2**14, 3])
+def test_files_are_told_by_all_of_them_or_by_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(heads, "PIECE", 16)
+    monkeypatch.setattr(heads, "PIECES", most)
+    path, text = tmp_path / "x.csv", "a,b\n" + "1,2\n" * 100
+    seen = 0
+    path.write_text(text)
+    before = told_by(source_of_files((path,)))
+    for at in range(4, len(text), 4):
+        path.write_text(f"{text[:at]}9{text[at + 1 :]}")
+        seen += told_by(source_of_files((path,))) != before
+    assert seen == 100 if most > 3 else 8 <= seen <= 20
+
+
+def test_rows_that_the_model_fails_on_are_left_out_of_its_answers() -> None:
+    def picky(X: Any) -> Any:
+        if (X[:, 0] == top).any():
+            raise ValueError("not this one")
+        return X[:, 0]
+
+    first, top = X[:16], X[:16, 0].max()
+    found = answers_of(checked_model(picky, None), vd.Rows(X), first)
+    np.testing.assert_array_equal(found, first[first[:, 0] < top, :1])
+    assert answers_of(checked_model(lambda X: 1 / 0, None), vd.Rows(X), first) is None
