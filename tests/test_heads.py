@@ -12,10 +12,10 @@ from scipy.sparse import csr_matrix
 
 import veridical as vd
 from veridical.attribute.given import checked_model
-from veridical.scale import heads
-from veridical.scale.heads import answers_of, content_of, told_by
-from veridical.scale.sources import InMemory
-from veridical.scale.tables import source_of_files
+from veridical.scale.sources.files import source_of_files
+from veridical.scale.sources.memory import InMemory
+from veridical.scale.stores import heads
+from veridical.scale.stores.heads import answers_of, content_of, told_by
 
 X = np.random.default_rng(0).normal(size=(40, 3)).round(2)
 

@@ -23,9 +23,9 @@ from veridical.errors import InputError, require
 from veridical.files import replacing
 from veridical.packing.values import pack
 from veridical.records import VERSION
-from veridical.scale.digests import MODULUS
-from veridical.scale.heads import Head
-from veridical.scale.parts import Piece, Receipt, opened, packed, receipt_of
+from veridical.scale.stores.digests import MODULUS
+from veridical.scale.stores.heads import Head
+from veridical.scale.stores.parts import Piece, Receipt, opened, packed, receipt_of
 from veridical.serialize import SCHEMA
 
 MANIFEST = "manifest.json"
