@@ -245,6 +245,19 @@ def test_what_spark_says_is_told_without_traces() -> None:
     assert _short(python) == "An exception was thrown: KeyError: 1"
 
 
+def test_a_factory_makes_its_model_anew_in_each_run(engine: Any, tmp_path: Path) -> None:
+    X, file = np.random.default_rng(0).normal(size=(20, 2)), tmp_path / "weights.npy"
+
+    def make() -> Any:
+        weights = np.load(file)
+        return lambda X: X @ weights
+
+    for weights in ([1.0, 0.0], [0.0, 1.0]):
+        np.save(file, np.array(weights))
+        many = vd.explain_many(vd.Factory(make), vd.Rows(X), X, method=vd.Occlusion(), engine=engine)
+        np.testing.assert_array_equal(np.any([e.weights != 0 for e in many], axis=0), np.array(weights) > 0)
+
+
 def test_what_a_model_raises_far_away_is_told_as_here(engine: Any) -> None:
     X = np.random.default_rng(0).normal(size=(20, 2))
     with pytest.raises(vd.ModelError, match=r"^row 0: predict raised KeyError on row 0: 'no'"):

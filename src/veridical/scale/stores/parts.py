@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -22,6 +23,7 @@ from veridical.scale.stores.digests import digest_of
 from veridical.serialize import ROWS, SCHEMA
 
 FLOATS = ("float", "double")
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 Found: TypeAlias = Explanation | str  # the explanation of a row, or why there is none
 
 
@@ -88,11 +90,16 @@ def _table(piece: Piece, pa: Any) -> tuple[Any, dict[str, str]]:
         table = table.take(pa.array(np.cumsum(there) - 1, mask=~there))
     rows = range(piece.start, piece.stop)
     with as_unicode():
-        errors = pa.array([tame(piece.errors[i]) if i in piece.errors else None for i in rows], pa.string())
+        errors = pa.array([_why(piece.errors[i]) if i in piece.errors else None for i in rows], pa.string())
         others, labels = beside(piece.instances, piece.kept)
     for name, column in {"row": pa.array(rows, pa.int64()), "error": errors, **others}.items():
         table = table.append_column(name, column)
     return table, labels
+
+
+def _why(error: str) -> str:
+    """Why a row failed, the same in every run: where objects lie in memory is not."""
+    return ADDRESS.sub("", tame(error))
 
 
 def _receipt(piece: Piece, store: str, digest: int) -> Receipt:
