@@ -202,6 +202,24 @@ def _written(path: Path, content: bytes) -> Path:
     return path
 
 
+def test_an_index_of_pandas_is_in_nobodys_way(tmp_path: Path) -> None:
+    some = TABLE[:60]
+    some[:20].to_parquet(tmp_path / "a.parquet", index=False)
+    some[20:40].set_axis(list("abcdefghijklmnopqrst")).to_parquet(tmp_path / "b.parquet")
+    some[40:].set_index("id").to_parquet(tmp_path / "c.parquet")
+    plain, named = [tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "c.parquet"
+    found = vd.explain_many(predict, ROWS, plain, keep=["id"], method=METHOD, store=tmp_path / "plain")
+    assert len(found) == 40
+    found = vd.explain_many(predict, ROWS, named, keep=["id"], method=METHOD, store=tmp_path / "named")
+    assert found.to_frame()["id"].unique().tolist() == [f"r{i}" for i in range(40, 60)]
+    assert Parquet.of([named]).head(3).columns.tolist() == X.columns.tolist()
+
+
+def test_kept_columns_are_not_the_models() -> None:
+    with pytest.raises(vd.InputError, match=r"keep names 'age', which the model needs"):
+        vd.explain_many(predict, ROWS, TABLE, keep=["id", "age"])
+
+
 def test_files_of_other_columns_are_refused(tmp_path: Path) -> None:
     first = parquet(tmp_path, rows=N, group=N)[0]
     TABLE.drop(columns="age").to_parquet(tmp_path / "z.parquet")

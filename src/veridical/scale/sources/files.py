@@ -57,13 +57,13 @@ class Slices:
     """Rows of Parquet files, read where they are needed."""
 
     slices: tuple[tuple[Path, int, int], ...]  # file, first row, and the row after the last
-    columns: tuple[str, ...] | None = None
+    columns: tuple[str, ...]
 
     def __call__(self) -> pd.DataFrame:
         return frame_of([_read(*each, self.columns) for each in self.slices])
 
 
-def _read(path: Path, start: int, stop: int, columns: tuple[str, ...] | None) -> Any:
+def _read(path: Path, start: int, stop: int, columns: tuple[str, ...]) -> Any:
     """Some rows of a Parquet file, by the row groups that they lie in."""
     parquet = require("pyarrow.parquet", extra="parquet")
     with path.open("rb") as stream:
@@ -71,19 +71,24 @@ def _read(path: Path, start: int, stop: int, columns: tuple[str, ...] | None) ->
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
         ends = list(accumulate(sizes, initial=0))
         inside = [i for i, (a, b) in enumerate(pairwise(ends)) if a < stop and b > start]
-        return file.read_row_groups(inside, _listed(columns)).slice(start - ends[inside[0]], stop - start)
+        return file.read_row_groups(inside, list(columns)).slice(start - ends[inside[0]], stop - start)
 
 
-def _listed(columns: tuple[str, ...] | None) -> list[str] | None:
-    return None if columns is None else list(columns)
+def _columns(schema: Any) -> list[str]:
+    """The columns of a file, without what is an index of pandas."""
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in schema.names if name not in index]
 
 
 def frame_of(tables: Sequence[Any]) -> pd.DataFrame:
-    """Tables of Arrow as one of pandas; whole numbers stay what they are, though some be missing."""
+    """Tables of Arrow as one of pandas; whole numbers stay what they are, though some be missing.
+
+    What was an index of pandas is a column like others, if it has a name.
+    """
     pa = require("pyarrow", extra="parquet")
     whole = pa.concat_tables(tables, promote_options="permissive") if len(tables) > 1 else tables[0]
     frame: pd.DataFrame = whole.to_pandas(integer_object_nulls=True)
-    return frame.reset_index(drop=True)
+    return frame.reset_index(drop=None in frame.index.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +98,7 @@ class Parquet:
     paths: tuple[Path, ...]
     counts: tuple[int, ...]  # rows a file
     largest: int  # rows of a row group, at most
-    columns: tuple[str, ...] | None = None  # those that are read; None for all
+    columns: tuple[str, ...]  # those that are read
 
     @classmethod
     def of(cls, paths: Sequence[Path]) -> Parquet:
@@ -103,14 +108,14 @@ class Parquet:
         for path in paths:
             try:
                 known = parquet.read_metadata(path)
-                columns = parquet.read_schema(path).names
+                columns = _columns(parquet.read_schema(path))
             except Exception as cause:  # a damaged file raises anything
                 raise InputError(f"{path} cannot be read as Parquet: {cause}") from cause
             names = names or columns
             check_columns(path, columns, paths[0], names)
             counts.append(known.num_rows)
             largest = max([largest, *(known.row_group(i).num_rows for i in range(known.num_row_groups))])
-        return cls(tuple(paths), tuple(counts), largest)
+        return cls(tuple(paths), tuple(counts), largest, tuple(names or ()))
 
     @property
     def n_rows(self) -> int:
@@ -147,7 +152,7 @@ class Parquet:
         parquet = require("pyarrow.parquet", extra="parquet")
         for path in self.paths:
             with path.open("rb") as stream:
-                yield from parquet.ParquetFile(stream).iter_batches(size, columns=_listed(self.columns))
+                yield from parquet.ParquetFile(stream).iter_batches(size, columns=list(self.columns))
 
 
 def source_of_files(paths: tuple[Path, ...]) -> Parquet | Lines:
