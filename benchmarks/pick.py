@@ -24,7 +24,7 @@ from scipy.sparse import csr_matrix
 import veridical as vd
 from overhead import seconds
 from tables import Target, arguments, at_most, finish
-from veridical.scale.held import source_of
+from veridical.scale.stores.held import source_of
 from veridical.summarize.pick import coverage_of, greedy, picked
 from veridical.summarize.table import Table, table_of
 

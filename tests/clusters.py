@@ -38,7 +38,7 @@ def dask_cluster(n_workers: int = 2) -> Iterator[Any]:
     with (
         on_path(),
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, dashboard_address=None, memory_limit=None
+            n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", memory_limit=None
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -16,8 +16,8 @@ from test_pick import explained, same
 from veridical.records import Explanation, Explanations, View
 from veridical.represent.describe import DESCRIBERS, scenes
 from veridical.represent.looks import color_name, lab_of, look
-from veridical.scale import held as stored
-from veridical.scale.held import Held
+from veridical.scale.stores import held as stored
+from veridical.scale.stores.held import Held
 from veridical.summarize.records import Pick
 
 COLORS = {"red": (220, 30, 30), "green": (30, 140, 40), "blue": (40, 60, 200), "gray": (130, 130, 130)}

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import veridical as vd
 from veridical.attribute.many import CHUNK
 from veridical.records import Floats
-from veridical.scale.blocks import chunks_of, slices
-from veridical.scale.over_spark import _short
+from veridical.scale.engines.over_spark import _short
+from veridical.scale.sources.blocks import chunks_of, slices
 
 pytestmark = [  # theirs, of their own names, and of the next version of pandas
     pytest.mark.filterwarnings(r"ignore:.*:DeprecationWarning:ray\."),

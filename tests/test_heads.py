@@ -12,10 +12,10 @@ from scipy.sparse import csr_matrix
 
 import veridical as vd
 from veridical.attribute.given import checked_model
-from veridical.scale import heads
-from veridical.scale.heads import answers_of, content_of, told_by
-from veridical.scale.sources import InMemory
-from veridical.scale.tables import source_of_files
+from veridical.scale.sources.files import source_of_files
+from veridical.scale.sources.memory import InMemory
+from veridical.scale.stores import heads
+from veridical.scale.stores.heads import answers_of, content_of, told_by
 
 X = np.random.default_rng(0).normal(size=(40, 3)).round(2)
 
@@ -82,3 +82,16 @@ def test_rows_that_the_model_fails_on_are_left_out_of_its_answers() -> None:
     found = answers_of(checked_model(picky, None), vd.Rows(X), first)
     np.testing.assert_array_equal(found, first[first[:, 0] < top, :1])
     assert answers_of(checked_model(lambda X: 1 / 0, None), vd.Rows(X), first) is None
+
+
+@pytest.mark.parametrize("method", [vd.Lime(n_samples=64), vd.Occlusion()])
+def test_a_call_that_was_wrong_leaves_nothing_in_the_way(tmp_path: Path, method: Any) -> None:
+    def broken(X: Any) -> Any:
+        raise ValueError("not ready")
+
+    rows, store = vd.Rows(X), tmp_path / "why"
+    with pytest.raises(vd.InputError, match="columns"):
+        vd.explain_many(lambda X: X[:, 0], rows, X[:, :2], method=method, store=store)
+    with pytest.raises(vd.ModelError, match="not ready"):
+        vd.explain_many(broken, rows, X, method=method, store=store)
+    assert len(vd.explain_many(lambda X: X[:, 0], rows, X, method=method, store=store)) == len(X)

@@ -19,8 +19,8 @@ import explanations as made
 import veridical as vd
 from veridical.packing.explanations import Pool
 from veridical.records import Explanation, Explanations, Part
-from veridical.scale import held as stored
-from veridical.scale.held import source_of
+from veridical.scale.stores import held as stored
+from veridical.scale.stores.held import source_of
 from veridical.serialize import ROWS
 from veridical.summarize.records import Pick
 from veridical.summarize.table import table_of

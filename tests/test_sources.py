@@ -11,9 +11,9 @@ import pytest
 
 import veridical as vd
 from veridical.records import Floats
-from veridical.scale.lines import Lines, values_of
-from veridical.scale.sources import InMemory
-from veridical.scale.tables import LARGE, Parquet, paths_of
+from veridical.scale.sources.files import LARGE, Parquet, paths_of
+from veridical.scale.sources.lines import Lines, values_of
+from veridical.scale.sources.memory import InMemory
 
 rng = np.random.default_rng(0)
 N = 1300
@@ -68,7 +68,7 @@ def test_parquet_files_give_the_bits_of_memory(tmp_path: Path, whole: list[Any],
 def test_large_row_groups_are_read_once_and_give_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int
 ) -> None:
-    monkeypatch.setattr("veridical.scale.tables.LARGE", large)
+    monkeypatch.setattr("veridical.scale.sources.files.LARGE", large)
     source = Parquet.of(parquet(tmp_path, rows=600, group=250))
     assert source.n_rows == N
     for size in (7, 300, 1024, 5000):

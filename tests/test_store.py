@@ -20,10 +20,10 @@ import pytest
 import veridical as vd
 from veridical import Explanations, InputError, ModelError, Store
 from veridical.attribute.given import checked_model, seed_of
-from veridical.scale.folder import MANIFEST, Folder, begin, finish
-from veridical.scale.heads import Head, answers_of, content_of, seen_by, settings_of, told_by
-from veridical.scale.parts import Piece
-from veridical.scale.sources import InMemory
+from veridical.scale.sources.memory import InMemory
+from veridical.scale.stores.folder import MANIFEST, Folder, begin, finish
+from veridical.scale.stores.heads import Head, answers_of, content_of, seen_by, settings_of, told_by
+from veridical.scale.stores.parts import Piece
 
 N = 120
 METHOD = vd.Lime(n_samples=64)

@@ -18,10 +18,10 @@ import veridical as vd
 from veridical import InputError, Store
 from veridical.evaluate import rows as over_rows
 from veridical.records import Explanation
-from veridical.scale import store as stores
-from veridical.scale.beside import beside, instances_in
-from veridical.scale.digests import MODULUS, digest_of
-from veridical.scale.held import source_of
+from veridical.scale.stores import store as stores
+from veridical.scale.stores.beside import beside, instances_in
+from veridical.scale.stores.digests import MODULUS, digest_of
+from veridical.scale.stores.held import source_of
 
 pa = pytest.importorskip("pyarrow")
 

@@ -251,6 +251,13 @@ def test_short_memory_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(work.network.module.seen) > 50
 
 
+def test_a_network_on_several_devices_is_not_streamed() -> None:
+    far, near = torch.nn.Linear(2, 2, device="meta"), torch.nn.Linear(2, 2)
+    for layers, streams in (([far, far], True), ([far, near], False), ([near, near], False)):
+        model = checked_model(vd.Network(torch.nn.Sequential(*layers)))
+        assert (task_of(PLAIN, model, None, seed_of(0)) is not None) == streams
+
+
 def test_explain_many_streams_where_a_device_can(monkeypatch: pytest.MonkeyPatch) -> None:
     net, represent = network(), vd.Grid(4, 4)
     plain = vd.explain_many(net, represent, PICTURES, method=PLAIN)

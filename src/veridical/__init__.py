@@ -59,7 +59,7 @@ from veridical.represent.sounds import Slices, Stems, Tiles
 from veridical.represent.tokens import Tokens
 from veridical.represent.words import Sentences, Words
 from veridical.scale import engines
-from veridical.scale.store import Store
+from veridical.scale.stores.store import Store
 from veridical.serialize import load
 from veridical.summarize.baselines import ClusterThenExplain, ExplainThenCluster, GlobalLinear, ModelTree, PickLime
 from veridical.summarize.concepts import Concepts

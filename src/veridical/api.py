@@ -20,11 +20,12 @@ from veridical.debug.chosen import method_asked, most_calls, settings_of
 from veridical.errors import InputError, check_whole
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
 from veridical.render.progress import Progress, beating, counting
-from veridical.scale.engines import Engine, engine_asked
+from veridical.scale.engines.local import engine_asked
+from veridical.scale.engines.pools import Engine
 from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of
-from veridical.scale.sources import refuse_foreign
-from veridical.scale.store import Store, instances_of
-from veridical.scale.tables import paths_of
+from veridical.scale.sources.files import paths_of
+from veridical.scale.sources.memory import refuse_foreign
+from veridical.scale.stores.store import Store, instances_of
 from veridical.scale.work import Job
 from veridical.summarize.group import Wanted, group_all
 from veridical.summarize.mixture import Mixture

@@ -11,7 +11,7 @@ from veridical.errors import InputError
 from veridical.evaluate.differences import Difference, differ
 from veridical.evaluate.rows import Pair, differ_over_rows
 from veridical.records import Explanation, Explanations
-from veridical.scale.store import Store
+from veridical.scale.stores.store import Store
 from veridical.serialize import load
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from veridical.attribute.given import seed_of
 from veridical.errors import InputError, check_whole
-from veridical.scale.held import source_of
+from veridical.scale.stores.held import source_of
 from veridical.summarize.concepts import Concepts, Matched, matched
 from veridical.summarize.pick import at_random, greedy, picked
 from veridical.summarize.records import Pick

@@ -31,7 +31,7 @@ from veridical.records import VERSION, Explanation, Explanations, Verdict
 from veridical.summarize.records import Grouping, Membership, Pick
 
 if TYPE_CHECKING:
-    from veridical.scale.store import Store
+    from veridical.scale.stores.store import Store
 
 Framed: TypeAlias = Verdict | Report | Audit | Difference | Pick | Grouping | Membership
 Loaded: TypeAlias = Explanation | Explanations | Framed
@@ -114,7 +114,7 @@ def load(path: str | Path) -> Loaded | Store:
     """Read back what ``save`` wrote as .json or .parquet; a folder is opened as the store that it is."""
     source = Path(path)
     if source.is_dir():
-        from veridical.scale.store import Store
+        from veridical.scale.stores.store import Store
 
         return Store(source)
     read = READERS.get(source.suffix.lower())

@@ -298,8 +298,11 @@ def streamed(task: Task, batch: Sequence[Representation], numbers: Sequence[int]
 
 
 def task_of(method: Method, model: Model, target: Any, seed: Seed) -> Task | None:
-    """What a stream is asked of every instance; None unless a network on a device of its own can answer it."""
+    """What a stream is asked of every instance; None unless a network on one device of its own can answer it."""
     network = model.predict
-    if not isinstance(method, Lime) or not isinstance(network, Network) or network.device.type == "cpu":
+    if not isinstance(method, Lime) or not isinstance(network, Network):
+        return None
+    devices = {each.device for each in network.module.parameters()}
+    if len(devices) != 1 or network.device.type == "cpu":
         return None
     return Task(method, model, network.quick or network, target, seed)

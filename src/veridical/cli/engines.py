@@ -39,7 +39,7 @@ def _local(workers: int, address: str | None) -> AbstractContextManager[Any]:
 @contextmanager
 def _dask(workers: int, address: str | None) -> Iterator[Any]:
     distributed = require("distributed", extra="dask")
-    own = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    own = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}  # any free port
     with distributed.Client(address, **({} if address else own)) as client:
         yield engines.Dask(client)
 

@@ -20,8 +20,8 @@ from veridical.read.records import TEXT
 from veridical.records import Explanations
 from veridical.render.progress import clock, speed
 from veridical.represent.rows import Rows
-from veridical.scale.folder import MANIFEST
-from veridical.scale.store import Store
+from veridical.scale.stores.folder import MANIFEST
+from veridical.scale.stores.store import Store
 from veridical_command import asked
 
 

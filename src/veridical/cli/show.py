@@ -8,7 +8,7 @@ from typing import Any
 from veridical.cli.say import say
 from veridical.errors import InputError, require
 from veridical.records import VERSION, Explanation, Explanations
-from veridical.scale.store import Store
+from veridical.scale.stores.store import Store
 from veridical.serialize import load, save, write_json, writer_of
 from veridical_command import asked
 

@@ -14,8 +14,8 @@ from veridical.errors import InputError
 from veridical.read.files import TABLES, files_of
 from veridical.read.records import Data, Reading, near
 from veridical.read.tables import COMMA, all_match, all_numbers, told_apart
-from veridical.scale.lines import LINES, Lines, encoding_of, reading_lines, told_separator
-from veridical.scale.tables import PARQUET, Parquet, source_of_files
+from veridical.scale.sources.files import PARQUET, Parquet, source_of_files
+from veridical.scale.sources.lines import LINES, Lines, encoding_of, reading_lines, told_separator
 
 Large: TypeAlias = Parquet | Lines
 

@@ -15,7 +15,7 @@ import pandas as pd
 from veridical.errors import InputError, require
 from veridical.read.files import text_of
 from veridical.read.records import TABLE, Data, Reading, near
-from veridical.scale.lines import separator_of
+from veridical.scale.sources.lines import separator_of
 
 ENOUGH = 1000  # values by which texts are told from other words
 MANY = 20  # rows, from which on names can be told from values

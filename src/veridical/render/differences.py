@@ -28,7 +28,7 @@ from veridical.render.words import (
     shorten,
     teller,
 )
-from veridical.scale.store import Store
+from veridical.scale.stores.store import Store
 
 MOST_PARTS, MOST_ROWS = 10, 5  # in a terminal
 LARGER, NOISE, UNMEASURED = "●", "○", "?"

@@ -49,7 +49,7 @@ from veridical.render.words import (
     sentence,
     teller,
 )
-from veridical.scale.store import Store
+from veridical.scale.stores.store import Store
 from veridical.summarize.records import Grouping, Membership, Pick
 
 Shown: TypeAlias = (

@@ -7,7 +7,7 @@ import math
 from veridical.render.markup import Markup, escape, join, tag
 from veridical.render.tables import facts, notes
 from veridical.render.words import Fact, count, number, percent, plain
-from veridical.scale.store import Store
+from veridical.scale.stores.store import Store
 
 
 def store_picture(store: Store) -> str:

@@ -19,13 +19,13 @@ from veridical.attribute.neighborhood import Answers
 from veridical.attribute.single import one_thread
 from veridical.errors import InputError, VeridicalError
 from veridical.records import Explanation, Explanations, Representation, Representer, Shareable
-from veridical.scale.engines import Engine
-from veridical.scale.folder import begin, finish, is_complete
-from veridical.scale.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of, told_by
-from veridical.scale.lines import Lines
-from veridical.scale.sources import InMemory, Source
-from veridical.scale.store import Store
-from veridical.scale.tables import Parquet, fitting, paths_of, source_of_files
+from veridical.scale.engines.pools import Engine
+from veridical.scale.sources.files import Parquet, fitting, paths_of, source_of_files
+from veridical.scale.sources.lines import Lines
+from veridical.scale.sources.memory import InMemory, Source
+from veridical.scale.stores.folder import begin, begun, finish, is_complete
+from veridical.scale.stores.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of, told_by
+from veridical.scale.stores.store import Store
 from veridical.scale.work import Chunk, Done, Failed, Job, Open, apart, bare, numbered, representable, taken
 
 TRIES = 3  # of a chunk, before the run goes on without it
@@ -73,12 +73,13 @@ def explain_here(run: Run, model: Model) -> Explanations:
 
 def explain_into(path: str | Path, run: Run, model: Model) -> Store:
     """Explain the instances that a store does not have yet."""
+    ready = None if begun(path) else with_sample(run, model)  # what is wrong shows before there is a folder
     head = _head(run, model)
     folder, there = begin(path, head)
     if is_complete(folder, there) and run.source.n_rows is not None:
         return Store(folder.path)
-    stored = replace(run, job=replace(run.job, folder=folder), size=folder.chunk_rows)
-    whole, n_calls = with_sample(stored, model)
+    run, n_calls = ready or with_sample(run, model)
+    whole = replace(run, job=replace(run.job, folder=folder), size=folder.chunk_rows)
     n_rows, left = 0, run.source.n_rows
     if left is not None:
         left -= sum(receipt.stop - receipt.start for receipt in there.values())

@@ -31,8 +31,8 @@ from veridical.records import (
 )
 from veridical.represent.fields import Fields
 from veridical.represent.rows import Rows
-from veridical.scale.folder import Folder
-from veridical.scale.parts import Piece, Receipt
+from veridical.scale.stores.folder import Folder
+from veridical.scale.stores.parts import Piece, Receipt
 
 T = TypeVar("T")
 Pieces: TypeAlias = Mapping[tuple[int, int], tuple[Any, Floats]]  # of a shared sample, with the model's answers

@@ -16,7 +16,7 @@ from veridical.packing.columns import distinct
 from veridical.packing.explanations import TEXTS
 from veridical.packing.values import encode, unpack, unpack_view
 from veridical.records import Explanation, Explanations, Part, View
-from veridical.scale.store import Store
+from veridical.scale.stores.store import Store
 from veridical.serialize import ROWS, columns_of, load, reading
 from veridical.summarize.table import OWN_VALUE, Batch, Source
 

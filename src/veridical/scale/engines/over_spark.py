@@ -11,9 +11,9 @@ from typing import Any
 from uuid import uuid4
 
 from veridical.errors import InputError, require
-from veridical.scale.pools import Result, handed
-from veridical.scale.shuffled import Partitions, Record, Shuffled, joined
-from veridical.scale.sources import Given, Source
+from veridical.scale.engines.pools import Result, handed
+from veridical.scale.engines.spark_rows import Partitions, Record, Shuffled, joined
+from veridical.scale.sources.memory import Given, Source
 from veridical.scale.work import Chunk, Done, Job, explained, packed, pickled, recalled
 
 

@@ -17,10 +17,10 @@ from veridical.errors import InputError, ModelError, require
 from veridical.frames import answers
 from veridical.packing.explanations import Pool
 from veridical.records import Explanation, Explanations, Record
-from veridical.scale.beside import KEPT, columns_beside, instances_in
-from veridical.scale.digests import digest_of
-from veridical.scale.folder import fingerprint, known_receipts, part_path, read_manifest
-from veridical.scale.parts import Receipt, damaged, found_in, opened
+from veridical.scale.stores.beside import KEPT, columns_beside, instances_in
+from veridical.scale.stores.digests import digest_of
+from veridical.scale.stores.folder import fingerprint, known_receipts, part_path, read_manifest
+from veridical.scale.stores.parts import Receipt, damaged, found_in, opened
 from veridical.serialize import ROWS, columns_of
 
 TEXTS = {"part": "names", "column": "columns", "relation": "relations"}  # of a frame, and of a part file

@@ -1,4 +1,4 @@
-"""Who does the work: this process, threads or processes of this machine, or a cluster that is there already."""
+"""Chunks explained by this process, by threads of it, or by processes of this machine."""
 
 from __future__ import annotations
 
@@ -15,14 +15,9 @@ from typing import Any
 from joblib import cpu_count
 
 from veridical.errors import InputError, check_whole
-from veridical.scale.over_dask import Dask
-from veridical.scale.over_ray import Ray
-from veridical.scale.over_spark import Spark
-from veridical.scale.pools import AHEAD, Engine, Result, handed, tried
-from veridical.scale.sources import Source
+from veridical.scale.engines.pools import AHEAD, Engine, Result, handed, tried
+from veridical.scale.sources.memory import Source
 from veridical.scale.work import Chunk, Done, Job, explained, packed, recalled
-
-__all__ = ["Dask", "Engine", "Local", "Ray", "Spark", "Threads"]
 
 
 @dataclass(frozen=True)

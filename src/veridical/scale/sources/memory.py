@@ -1,4 +1,4 @@
-"""Where instances come from, a chunk at a time."""
+"""What a source of instances is, and instances that are all in memory."""
 
 from __future__ import annotations
 

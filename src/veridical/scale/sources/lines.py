@@ -17,7 +17,7 @@ import pandas as pd
 
 from veridical.errors import InputError
 from veridical.represent.schema import Schema
-from veridical.scale.sources import check_columns, counted
+from veridical.scale.sources.memory import check_columns, counted
 from veridical.scale.work import Chunk
 
 LINES = (".csv", ".tsv")

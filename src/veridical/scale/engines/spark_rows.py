@@ -9,8 +9,8 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 
 from veridical.errors import VeridicalError, require
-from veridical.scale.blocks import slices, some
-from veridical.scale.tables import frame_of
+from veridical.scale.sources.blocks import slices, some
+from veridical.scale.sources.files import frame_of
 from veridical.scale.work import Chunk
 
 Record: TypeAlias = tuple[int, tuple[int, bytes]]  # chunk, number of the first row, rows as an Arrow stream

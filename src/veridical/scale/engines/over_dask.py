@@ -12,9 +12,9 @@ from uuid import uuid4
 import pandas as pd
 
 from veridical.errors import InputError, require
-from veridical.scale.blocks import Slice, chunks_of, slices, some
-from veridical.scale.pools import AHEAD, Result, handed
-from veridical.scale.sources import Given, Source
+from veridical.scale.engines.pools import AHEAD, Result, handed
+from veridical.scale.sources.blocks import Slice, chunks_of, slices, some
+from veridical.scale.sources.memory import Given, Source
 from veridical.scale.work import Chunk, Done, Job, explained, packed, recalled
 
 

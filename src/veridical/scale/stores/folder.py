@@ -23,9 +23,9 @@ from veridical.errors import InputError, require
 from veridical.files import replacing
 from veridical.packing.values import pack
 from veridical.records import VERSION
-from veridical.scale.digests import MODULUS
-from veridical.scale.heads import Head
-from veridical.scale.parts import Piece, Receipt, opened, packed, receipt_of
+from veridical.scale.stores.digests import MODULUS
+from veridical.scale.stores.heads import Head
+from veridical.scale.stores.parts import Piece, Receipt, opened, packed, receipt_of
 from veridical.serialize import SCHEMA
 
 MANIFEST = "manifest.json"
@@ -85,11 +85,8 @@ def part_path(path: Path, number: int) -> Path:
     return path / f"part-{number:06d}.parquet"
 
 
-def begin(path: str | Path, head: Head) -> tuple[Folder, dict[int, Receipt]]:
-    """A new store, or one that goes on, and the parts that are there already.
-
-    A store that goes on keeps the rows a part that it began with: ``Folder.chunk_rows``.
-    """
+def begun(path: str | Path) -> bool:
+    """Whether there is a store in a folder; refuses what can be none."""
     require("pyarrow.parquet", extra="parquet")
     if not isinstance(path, (str, os.PathLike)) or not str(path):
         raise InputError(f"store wants the path of a folder, not {path!r}")
@@ -100,16 +97,26 @@ def begin(path: str | Path, head: Head) -> tuple[Folder, dict[int, Receipt]]:
         raise InputError(
             f"there is no folder {str(where.parent)!r} to make the store {where.name!r} in: create it"
         )
-    try:
-        where.mkdir(exist_ok=True)
-    except OSError as cause:
-        raise InputError(f"the store {str(where)!r} cannot be made: {cause.strerror or cause}") from cause
-    if not (where / MANIFEST).exists():
-        others = [p.name for p in where.iterdir() if not p.name.startswith(".veridical-")]
-        if others and not (where / MANIFEST).exists():
-            raise InputError(
-                f"{str(where)!r} holds other files ({others[0]!r:.60}) and no store: give a new or empty folder"
-            )
+    others = [p.name for p in where.iterdir() if not p.name.startswith(".veridical-")] if where.exists() else []
+    there = (where / MANIFEST).exists()
+    if others and not there:
+        raise InputError(
+            f"{str(where)!r} holds other files ({others[0]!r:.60}) and no store: give a new or empty folder"
+        )
+    return there
+
+
+def begin(path: str | Path, head: Head) -> tuple[Folder, dict[int, Receipt]]:
+    """A new store, or one that goes on, and the parts that are there already.
+
+    A store that goes on keeps the rows a part that it began with: ``Folder.chunk_rows``.
+    """
+    where = Path(path)
+    if not begun(where):
+        try:
+            where.mkdir(exist_ok=True)
+        except OSError as cause:
+            raise InputError(f"the store {str(where)!r} cannot be made: {cause.strerror or cause}") from cause
         _create(where, _written(head))
     known = read_manifest(where)
     folder = Folder(where.resolve(), str(known["identity"]), int(known["chunk_rows"]))

@@ -9,10 +9,10 @@ from typing import Any
 from uuid import uuid4
 
 from veridical.errors import InputError, require
-from veridical.scale.blocks import Slice, chunks_of, slices, some
-from veridical.scale.pools import AHEAD, Result, handed
-from veridical.scale.sources import Source
-from veridical.scale.tables import frame_of
+from veridical.scale.engines.pools import AHEAD, Result, handed
+from veridical.scale.sources.blocks import Slice, chunks_of, slices, some
+from veridical.scale.sources.files import frame_of
+from veridical.scale.sources.memory import Source
 from veridical.scale.work import Chunk, Done, Failed, Job, explained, packed, recalled
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from veridical.scale.sources import Source
+from veridical.scale.sources.memory import Source
 from veridical.scale.work import Chunk, Done, Failed, Job
 
 AHEAD = 2  # chunks a worker that wait for it or are done by it

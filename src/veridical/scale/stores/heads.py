@@ -20,8 +20,8 @@ from veridical.packing.values import encode
 from veridical.records import Floats, Representation, Representer, Seed
 from veridical.represent.masked import Composed
 from veridical.represent.regions import is_tensor
-from veridical.scale.beside import instance_columns
-from veridical.scale.digests import digest_of
+from veridical.scale.stores.beside import instance_columns
+from veridical.scale.stores.digests import digest_of
 
 FIRST = 16  # rows that model and representer are told by
 PIECE = 2**16  # bytes of a file that are read at a time

@@ -15,9 +15,9 @@ import pandas as pd
 from veridical.errors import InputError, require
 from veridical.records import Representer
 from veridical.represent.rows import Rows
-from veridical.scale.blocks import Slice, chunks_of
-from veridical.scale.lines import LINES, Lines, types_of
-from veridical.scale.sources import Source, check_columns, counted
+from veridical.scale.sources.blocks import Slice, chunks_of
+from veridical.scale.sources.lines import LINES, Lines, types_of
+from veridical.scale.sources.memory import Source, check_columns, counted
 from veridical.scale.work import Chunk
 
 PARQUET = (".parquet", ".pq")

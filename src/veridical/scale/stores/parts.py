@@ -17,8 +17,8 @@ from veridical.errors import InputError, require, tame
 from veridical.packing.columns import arrow_array, arrow_schema, as_unicode, columns, explanations_of
 from veridical.packing.explanations import Pool
 from veridical.records import VERSION, Explanation
-from veridical.scale.beside import beside
-from veridical.scale.digests import digest_of
+from veridical.scale.stores.beside import beside
+from veridical.scale.stores.digests import digest_of
 from veridical.serialize import ROWS, SCHEMA
 
 FLOATS = ("float", "double")
