@@ -176,7 +176,7 @@ def test_paths_are_told_from_data(tmp_path: Path) -> None:
     ("make", "words"),
     [
         (lambda folder: folder / "none.parquet", ("there is no file", "none.parquet")),
-        (lambda folder: str(folder / "*.csv"), ("there is no file",)),
+        (lambda folder: str(folder / "*.csv"), ("no file matches",)),
         (lambda folder: folder, ("no Parquet or CSV files",)),
         (
             lambda folder: _written(folder / "broken.parquet", b"PAR1 and then nothing"),
@@ -225,6 +225,13 @@ def test_files_of_other_columns_are_refused(tmp_path: Path) -> None:
     TABLE.drop(columns="age").to_parquet(tmp_path / "z.parquet")
     with pytest.raises(vd.InputError, match=r"z.parquet has other columns than .*rows-000.parquet.*age"):
         vd.explain_many(predict, ROWS, [first, tmp_path / "z.parquet"], keep=["id"])
+
+
+def test_files_of_other_types_are_refused(tmp_path: Path) -> None:
+    first = parquet(tmp_path, rows=N, group=N)[0]
+    TABLE.astype({"age": str}).to_parquet(tmp_path / "z.parquet")
+    with pytest.raises(vd.InputError, match=r"types that do not go together .*age.*: write it in one type"):
+        vd.explain_many(predict, ROWS, [first, tmp_path / "z.parquet"], keep=["id"], method=METHOD)
 
 
 def test_kept_columns_must_be_there(tmp_path: Path) -> None:

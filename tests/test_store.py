@@ -94,6 +94,8 @@ def test_rows_come_back_as_they_were(many: Explanations, tmp_path: Path) -> None
     pd.testing.assert_frame_equal(store[45:60:2].to_frame(), many[45:60:2].to_frame())
     with pytest.raises(IndexError):
         store[N]
+    with pytest.raises(TypeError):
+        store[1.5]  # type: ignore[call-overload]
     assert len(store.failures) == 0
     store.check()
     assert (store.manifest["n_calls"], store.manifest["complete"]) == (65 + N, True)
@@ -218,7 +220,26 @@ def test_a_store_of_something_else_is_refused(tmp_path: Path, changed: dict[str,
     with pytest.raises(InputError) as refused:
         begin(tmp_path / "s", head(50, **changed))
     assert says in str(refused.value)
-    assert "Give another folder, or ask for the same again" in str(refused.value)
+    assert "no row is in it yet: delete it, if no other run is at work there" in str(refused.value)
+
+
+def test_a_store_with_rows_of_something_else_is_refused(many: Explanations, tmp_path: Path) -> None:
+    store = filled(tmp_path / "s", many, 50)
+    with pytest.raises(InputError, match="Give another folder, or ask for the same again"):
+        begin(store, head(50, rng=1))
+    assert len(store) == N
+
+
+def test_settings_that_no_row_fits_leave_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="wanted the 3 columns of the background; missing: town"):
+        vd.explain_many(predict, vd.Rows(TABLE), TABLE.drop(columns="town"), store=tmp_path / "s", method=METHOD)
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_column_is_kept_once(tmp_path: Path) -> None:
+    X, asked = TABLE.assign(id=range(N)), {"method": METHOD, "keep": ["id", "id"]}
+    store = vd.explain_many(predict, vd.Rows(TABLE), X, store=tmp_path / "s", **asked)
+    assert store.manifest["keep"] == ["id"]
 
 
 @pytest.mark.parametrize(
@@ -227,6 +248,8 @@ def test_a_store_of_something_else_is_refused(tmp_path: Path, changed: dict[str,
         ("schema", 99, "upgrade veridical"),
         ("version", "0.0.1", "the version of veridical was '0.0.1'"),
         ("veridical", "pick", "is damaged, or was not written by veridical"),
+        ("recipe", 3, "is damaged"),
+        ("parts", None, "is damaged"),
     ],
 )
 def test_a_manifest_of_another_kind_is_refused(tmp_path: Path, field: str, value: Any, says: str) -> None:
@@ -329,6 +352,24 @@ def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyP
     begin(tmp_path / "s", head(50))
     begin(tmp_path / "s", head(50))
     assert [p.name for p in (tmp_path / "s").iterdir()] == [MANIFEST]
+
+
+def test_a_manifest_of_wrong_parts_is_refused(many: Explanations, tmp_path: Path) -> None:
+    path = filled(tmp_path / "s", many, 50).path / MANIFEST
+    path.write_text(json.dumps({**json.loads(path.read_text()), "parts": [{"rows": 3}]}))
+    with pytest.raises(InputError, match="is damaged"):
+        vd.Store(tmp_path / "s")
+
+
+def test_bytes_that_changed_are_found(many: Explanations, tmp_path: Path) -> None:
+    store = filled(tmp_path / "s", many, 50)
+    path = store.path / "part-000001.parquet"
+    held = bytearray(path.read_bytes())
+    held[len(held) // 3] ^= 255
+    path.write_bytes(held)
+    for read in (store.to_frame, store.check, lambda: vd.pick(store, 2)):
+        with pytest.raises(InputError, match="delete it if it is there, and call explain_many again"):
+            read()
 
 
 def test_a_changed_part_is_found(many: Explanations, tmp_path: Path) -> None:

@@ -178,6 +178,12 @@ def test_a_factory_makes_its_model_once_a_process() -> None:
     assert len(made) == 1
     with pytest.raises(vd.InputError, match="a function without arguments"):
         vd.Factory("model.pkl")
+    with pytest.raises(vd.ModelError, match="the factory raised FileNotFoundError: no weights; it is called"):
+        vd.explain(vd.Factory(_without_weights), vd.Rows(TABLE), TABLE[0])
+
+
+def _without_weights() -> Any:
+    raise FileNotFoundError("no weights")
 
 
 def test_what_else_cannot_be_sent_is_named() -> None:

@@ -201,7 +201,7 @@ def explain_many(
         with one_thread:
             return Explanations(tuple(track(work, total=len(instances))))
     names = None if classes is None else tuple(classes)
-    job = Job(predict, represent, method, target, seed, names, keep=listed("keep", keep))
+    job = Job(predict, represent, method, target, seed, names, keep=tuple(dict.fromkeys(listed("keep", keep))))
     run = Run(doing, job, source_of(doing, X, job), track, chunk_size(batch_size))
     return explain_here(run, told) if store is None else explain_into(store, run, told)
 

@@ -119,7 +119,8 @@ def load(path: str | Path) -> Loaded | Store:
         return Store(source)
     read = READERS.get(source.suffix.lower())
     if read is None:
-        raise InputError(f"cannot load {source.name!r}: the name must end in {', '.join(READERS)}")
+        there = "" if source.exists() else "there is no such store, and of a file "
+        raise InputError(f"cannot load {source.name!r}: {there}the name must end in {', '.join(READERS)}")
     try:
         with source.open("rb") as stream:
             _check_start(stream, source)

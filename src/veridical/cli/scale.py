@@ -106,7 +106,8 @@ def rows_there(given: asked.Explain) -> int:
     if not (folder / MANIFEST).exists():
         return 0
     there = len(Store(folder))
-    tell(given, [f"{there:,} rows are in {given.store} already"])
+    if there:
+        tell(given, [f"{there:,} rows are in {given.store} already"])
     return there
 
 

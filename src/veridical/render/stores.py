@@ -50,6 +50,6 @@ def _facts(store: Store) -> list[Fact]:
             f"{n_calls:,}",
             f"inputs that the model was asked about, {number(n_calls / max(done, 1))} a row",
         ),
-        ("Fidelity", number(fidelity), "mean held-out R²"),
+        ("Fidelity", number(fidelity), "mean held-out R²" if n_known else "(mean held-out R²)"),
         ("Verdicts", percent(sum(r.n_passed for r in parts) / n_good), "of the explanations can be believed"),
     ]

@@ -13,6 +13,7 @@ import pandas as pd
 
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model, heard, n_rows
+from veridical.attribute.factory import Factory
 from veridical.attribute.given import checked_model
 from veridical.attribute.many import CHUNK, Work
 from veridical.attribute.neighborhood import Answers
@@ -101,7 +102,8 @@ class Job:
         """The model and what is shared, made once a process."""
         with self.lock:
             if not self.memory:
-                model, sums = checked_model(self.predict, self.classes), None
+                made = self.predict.make() if isinstance(self.predict, Factory) else self.predict
+                model, sums = checked_model(made, self.classes), None  # a factory that raises is tried again
                 if self.sample is not None:
                     sums = Sums(Answers(model, self.common, self.seed, pieces=dict(self.sample)))
                 self.memory.append(Open(model, sums))

@@ -55,8 +55,10 @@ class Spark:
         work = partial(_asked, context, name, held)
         try:
             yield from handed(partial(pool.submit, work), chunks, n_workers)
-        finally:
+        except BaseException:  # nobody waits for the others
             context.cancelJobGroup(name)
+            raise
+        finally:
             pool.shutdown(cancel_futures=True)
             held.destroy()
 

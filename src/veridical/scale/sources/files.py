@@ -46,7 +46,7 @@ def _meant(place: str | Path) -> tuple[Path, ...]:
         found, what = [path], ""
     else:
         found = sorted(map(Path, glob.glob(str(path), recursive=True)))
-        what = f"there is no file {str(place)!r}"
+        what = f"{'no file matches' if glob.has_magic(str(place)) else 'there is no file'} {str(place)!r}"
     if not found:
         raise InputError(what)
     return tuple(found)
@@ -86,7 +86,12 @@ def frame_of(tables: Sequence[Any]) -> pd.DataFrame:
     What was an index of pandas is a column like others, if it has a name.
     """
     pa = require("pyarrow", extra="parquet")
-    whole = pa.concat_tables(tables, promote_options="permissive") if len(tables) > 1 else tables[0]
+    try:
+        whole = pa.concat_tables(tables, promote_options="permissive") if len(tables) > 1 else tables[0]
+    except pa.ArrowException as cause:
+        raise InputError(
+            f"the files of rows have a column of types that do not go together ({cause}): write it in one type"
+        ) from cause
     frame: pd.DataFrame = whole.to_pandas(integer_object_nulls=True)
     return frame.reset_index(drop=None in frame.index.names)
 

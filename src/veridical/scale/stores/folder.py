@@ -29,6 +29,15 @@ from veridical.scale.stores.parts import Piece, Receipt, opened, packed, receipt
 from veridical.serialize import SCHEMA
 
 MANIFEST = "manifest.json"
+FIELDS: dict[str, Any] = {  # of a manifest, and their types
+    **dict.fromkeys(("identity", "version", "represent"), str),
+    **dict.fromkeys(("recipe", "data"), dict),
+    **dict.fromkeys(("keep", "parts"), list),
+    **dict.fromkeys(("chunk_rows", "n_shared_calls"), int),
+    "complete": bool,
+    "n_rows": (int, type(None)),
+    "answers": (list, type(None)),
+}
 PART = re.compile(r"part-(\d{6,})\.parquet")
 STALE = 3600  # seconds after which nobody is writing a temporary file any more
 CLOSE = 1e-5  # of the largest answer: how far answers of the same model may differ, on another machine
@@ -110,10 +119,11 @@ def begin(path: str | Path, head: Head) -> tuple[Folder, dict[int, Receipt]]:
             raise InputError(f"the store {str(where)!r} cannot be made: {cause.strerror or cause}") from cause
         _create(where, _written(head))
     known = read_manifest(where)
-    _check_same(known, _written(head), where)
-    _clean(where, older=STALE)
     folder = Folder(where.resolve(), str(known["identity"]), int(known["chunk_rows"]))
-    return folder, folder.receipts()
+    there = folder.receipts()
+    _check_same(known, _written(head), where, begun=bool(there))
+    _clean(where, older=STALE)
+    return folder, there
 
 
 def finish(folder: Folder, n_rows: int, n_calls: int) -> None:
@@ -157,21 +167,30 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except OSError as cause:
         raise InputError(f"{str(path)!r} is no store of explanations: it has no {MANIFEST}") from cause
     except (KeyError, TypeError, ValueError) as cause:
-        raise InputError(
-            f"{MANIFEST} in {str(path)!r} is damaged, or was not written by veridical: give another folder"
-        ) from cause
+        raise _damaged(path) from cause
     if schema > SCHEMA:
         raise InputError(
             f"the store {str(path)!r} has schema {schema}, written by veridical {known.get('version')}; "
             f"this version reads up to schema {SCHEMA}: upgrade veridical"
         )
+    if any(not isinstance(known.get(key), kind) for key, kind in FIELDS.items()):
+        raise _damaged(path)
     return dict(known)
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(
+        f"{MANIFEST} in {str(path)!r} is damaged, or was not written by veridical: give another folder"
+    )
 
 
 def known_receipts(path: Path, manifest: Mapping[str, Any]) -> tuple[Receipt, ...]:
     """Of all parts that are there: as the manifest of a complete store has them, else as they say themselves."""
     if manifest["complete"]:
-        return tuple(Receipt(**each, store=str(manifest["identity"])) for each in manifest["parts"])
+        try:
+            return tuple(Receipt(**each, store=str(manifest["identity"])) for each in manifest["parts"])
+        except TypeError as cause:
+            raise _damaged(path) from cause
     folder = Folder(path, str(manifest["identity"]), int(manifest["chunk_rows"]))
     return tuple(folder.receipts().values())
 
@@ -204,14 +223,14 @@ def _written(head: Head) -> dict[str, Any]:
     return {"veridical": "store", "identity": identity, **asked, **more}
 
 
-def _check_same(known: Mapping[str, Any], asked: Mapping[str, Any], path: Path) -> None:
+def _check_same(known: Mapping[str, Any], asked: Mapping[str, Any], path: Path, *, begun: bool) -> None:
     """Refuse to go on with a store of something else, and say what."""
     differ = [*_settings(known, asked), *_contents(known, asked)]
     if differ:
-        raise InputError(
-            f"the store {str(path)!r} holds explanations of something else: {'; '.join(differ)}. Give another "
-            "folder, or ask for the same again to go on with this one"
-        )
+        what = f"the store {str(path)!r} holds explanations of something else: {'; '.join(differ)}"
+        do = "Give another folder, or ask for the same again to go on with this one"
+        empty = "It was begun, and no row is in it yet: delete it, if no other run is at work there"
+        raise InputError(f"{what}. {do if begun else empty}")
 
 
 def _settings(known: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -69,6 +70,9 @@ class Store(Record):
     def __reduce__(self) -> tuple[Any, ...]:
         return Store, (self.path,)
 
+    def __fspath__(self) -> str:
+        return str(self.path)
+
     def __len__(self) -> int:
         """Rows that are done, those that failed among them."""
         return int(self.manifest["n_done"])
@@ -80,7 +84,7 @@ class Store(Record):
     def __getitem__(self, index: int | slice) -> Explanation | Explanations:
         if isinstance(index, slice):
             return self._some(range(*index.indices(self.n_rows)))
-        number = int(index) + (self.n_rows if index < 0 else 0)
+        number = operator.index(index) + (self.n_rows if index < 0 else 0)
         if not 0 <= number < self.n_rows:
             raise IndexError(f"row {index} of {self.n_rows}")
         for found in self._found([number]):
@@ -138,7 +142,12 @@ class Store(Record):
         for path in map(self._part, self.receipts):
             if not path.is_file():
                 raise damaged(path, "there is no such file")
-            yield from columns_of(path, columns, n_rows)
+            try:
+                yield from columns_of(path, columns, n_rows)
+            except InputError as cause:
+                if cause.__cause__ is None:  # it is whole, and this version cannot read it
+                    raise
+                raise damaged(path, f"{cause.__cause__!r:.300}") from cause
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """``to_frame`` of some thousand rows at a time."""
