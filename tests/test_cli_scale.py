@@ -98,6 +98,8 @@ def test_a_store_is_gone_on_with_and_is_known_again(here: Path, capsys: Any) -> 
     assert cli.main(["show", "again", "--row", "7"]) == 0
     assert cli.main(["pick", "again", "--budget", "2"]) == 0
     assert cli.main(["compare", "again", "again"]) == 0
+    assert cli.main(["show", "again", "--out", "again.parquet", "--out", "again.html", "--quiet"]) == 0
+    assert len(vd.load("again.parquet")) == 1200
     assert cli.main(["show", "again", "--row", "1200"]) == 2
     assert "there is no row 1200: again has 1200" in capsys.readouterr().err
 

@@ -130,7 +130,7 @@ def test_a_wrong_suffix_is_told(tmp_path: Path) -> None:
         load(tmp_path / "g.json")
     with pytest.raises(vd.InputError, match=r"must end in \.json, \.parquet"):
         load(tmp_path / "g.html")
-    with pytest.raises(vd.InputError, match="cannot be read"):
+    with pytest.raises(vd.InputError, match="is no store of explanations"):
         load(_folder(tmp_path / "h.json"))
 
 

@@ -49,6 +49,8 @@ def show(given: asked.Show) -> int:
     record: Any = load(given.file)
     if given.row is not None:
         record = _one(record, given)
+    if isinstance(record, Store) and (given.out or given.json):
+        record = record[:]  # a file holds the explanations themselves
     check_outs(given, type(record))
     put(record, given)
     return 0

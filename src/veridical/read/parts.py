@@ -79,7 +79,8 @@ def _like(frame: pd.DataFrame, background: pd.DataFrame) -> pd.DataFrame:
     missing = [c for c in frame.columns if c not in background.columns]
     if missing:
         raise InputError(
-            f"the background has no column {missing[0]!r}{near(missing[0], list(background.columns))}"
+            f"the background has no column {missing[0]!r}{near(missing[0], list(background.columns))}: give one "
+            "that has; columns that are not the model's are named by --id, --label or, beside --store, --keep"
         )
     kept = background[list(frame.columns)]
     wider = {c: _wider(kept[c].dtype, frame[c].dtype) for c in frame.columns}

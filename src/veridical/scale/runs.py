@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.additive import Sums
-from veridical.attribute.ask import Model, n_rows, resolve
+from veridical.attribute.ask import Model, resolve
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import CHUNK, Track
 from veridical.attribute.neighborhood import Answers
@@ -101,10 +101,6 @@ def _head(run: Run, model: Model) -> Head:
     job = run.job
     first, _ = apart(run.source.head(FIRST), job)
     good = taken(first, [i for i, _ in represented(job.represent, first)])
-    if not n_rows(good):
-        first_of(
-            job, run.source
-        )  # before a folder is made: where no row will do, it is the settings that are wrong
     answers = answers_of(model, job.represent, good)
     if answers is not None and callable(job.target):  # two functions may have one name, and only that is recorded
         answers = np.column_stack([answers, resolve(job.target, model, answers).read(answers)])

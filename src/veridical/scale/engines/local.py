@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from joblib import cpu_count
@@ -66,9 +69,20 @@ class Local:
             path = Path(folder, "job")
             path.write_bytes(packed(job))
             while few := list(islice(chunks, n_workers(self.n_jobs))):
-                with _leaving(ProcessPoolExecutor(len(few))) as pool:
+                with _leaving(ProcessPoolExecutor(len(few), initializer=_follow, initargs=(os.getpid(),))) as pool:
                     work = partial(pool.submit, _work, path)
                     yield from handed(work, chain(few, chunks), AHEAD * len(few))
+
+
+def _follow(caller: int) -> None:
+    """End this process soon after the one that it works for, which may have been killed and could say nothing."""
+
+    def watch() -> None:
+        while os.getppid() == caller:
+            time.sleep(1)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _work(path: Path, chunk: Chunk) -> Done:
