@@ -10,7 +10,7 @@ from typing import Any
 from peers import RESULTS
 
 ROWS = 10**9
-CHUNK = 8192  # rows of a part, by default
+CHUNK = 4096  # rows of a part, by default
 RECEIPT = 270  # bytes of a part in the manifest, about
 LIME = 5000  # lime's inputs a row, by default
 COLUMNS = 30
