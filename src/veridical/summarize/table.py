@@ -189,10 +189,11 @@ class Columns:
     def _columns(self, of_row: Any, codes: Ints, batch: Batch, labels: list[Hashable]) -> Any:
         """The column of each entry; new ones are numbered in the order they appear."""
         pairs = of_row * len(batch.parts) + codes
-        found, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
-        numbers = np.empty(len(found), dtype=np.int64)
-        for i in np.argsort(first, kind="stable"):
-            label, code = divmod(int(found[i]), len(batch.parts))
+        numbers = np.full(len(labels) * len(batch.parts), -1)
+        numbers[pairs[::-1]] = np.arange(len(pairs))[::-1]  # where each comes first, for that is written last
+        found = np.flatnonzero(numbers >= 0)
+        for i in found[np.argsort(numbers[found])]:
+            label, code = divmod(int(i), len(batch.parts))
             key = labels[label], batch.keys[code]
             if key not in self._numbers:
                 part = batch.parts[code]
@@ -200,7 +201,7 @@ class Columns:
                 self.parts.append(shared(part))
                 self.targets.append(self._known[labels[label]])
             numbers[i] = self._numbers[key]
-        return numbers[inverse]
+        return numbers[pairs]
 
 
 @dataclass(frozen=True, eq=False)
