@@ -25,7 +25,7 @@ import veridical as vd
 from overhead import seconds
 from tables import Target, arguments, at_most, finish
 from veridical.scale.stores.held import source_of
-from veridical.summarize.pick import coverage_of, greedy, picked
+from veridical.summarize.pick import coverage_of, drawn, greedy, picked
 from veridical.summarize.table import Table, table_of
 
 SIZES = (1000, 10_000, 100_000)
@@ -123,7 +123,7 @@ def measure(kind: str, n: int, repetitions: int, folder: Path) -> dict[str, Any]
     work: dict[str, Callable[[], Any]] = {
         "ours": lambda: vd.pick(many, BUDGET),
         "file": lambda: vd.pick(path, BUDGET),
-        "table": lambda: picked(table, greedy([table], BUDGET), SEED),
+        "table": lambda: picked(table, greedy([table], BUDGET), drawn(table, BUDGET, SEED)),
         "plain": lambda: plain(table),
         "lazy": lambda: lazy(table),
     }

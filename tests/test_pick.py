@@ -358,6 +358,17 @@ def test_a_file_is_read_a_little_at_a_time(tmp_path: Path, monkeypatch: pytest.M
     assert asked == {"names", "columns", "relations", "values", "weights", "target", "target_is_index"}
 
 
+@pytest.mark.parametrize("size", [3, 2**20, 2**40])
+def test_parts_are_numbered_whatever_there_is(size: int) -> None:
+    """One number for each that differs, in order, also where more could be than numbers tell apart."""
+    indices = np.random.default_rng(0).integers(0, 3, (5, 200)) * (size // 3)
+    codes, first = stored._combined(indices, [size] * 5)
+    distinct, where, inverse = np.unique(indices, axis=1, return_index=True, return_inverse=True)
+    np.testing.assert_array_equal(codes, inverse.ravel())
+    np.testing.assert_array_equal(first, where)
+    np.testing.assert_array_equal(indices[:, first], distinct)
+
+
 def test_a_table_is_the_matrix(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     many = explained([[1, 0, -2], [0, 0, 0], [0, 3, 0]])

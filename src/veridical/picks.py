@@ -10,9 +10,11 @@ import numpy as np
 
 from veridical.attribute.given import seed_of
 from veridical.errors import InputError, check_whole
-from veridical.scale.stores.held import source_of
+from veridical.records import Ints
+from veridical.scale.stores.held import Held, source_of
 from veridical.summarize.concepts import Concepts, Matched, matched
-from veridical.summarize.pick import at_random, greedy, picked
+from veridical.summarize.passes import MOST, greedy_by_passes, rows_at
+from veridical.summarize.pick import at_random, drawn, greedy, picked
 from veridical.summarize.records import Pick
 
 
@@ -27,10 +29,14 @@ def pick(
 ) -> Pick:
     """Pick a few explanations that cover together what the model uses (SP-LIME, Algorithm 2).
 
-    ``explanations`` are those of explain_many, any iterable of them, or the path of a file they were saved in; a
-    Parquet file is read a little at a time. ``budget`` of them are picked, each the one that adds most to those
-    before; of explanations that add the same, the first. ``k`` lets only the k heaviest parts of each explanation
-    count, as in the paper; by default all that are not zero do, and in tables that is nearly every part.
+    ``explanations`` are those of explain_many, any iterable of them, a store, or the path of a store or of a file
+    they were saved in. ``budget`` of them are picked, each the one that adds most to those before; of explanations
+    that add the same, the first. ``k`` lets only the k heaviest parts of each explanation count, as in the paper;
+    by default all that are not zero do, and in tables that is nearly every part.
+
+    A store and a Parquet file are read a little at a time, and a few times over where there are more than two
+    million weights: memory does not grow with the rows, and the pick is the same. Only parts that are matched by
+    likeness must all be held.
 
     A part counts for each target apart; ``target`` leaves the explanations of others out. Parts of pictures,
     sounds and series that do not lie at the same places in all instances are matched by likeness, as
@@ -48,8 +54,10 @@ def pick(
     >>> [many[i].top(1)[0][0] for i in few.chosen]
     ['proline > 985', 'proline ≤ 500.5', '500.5 < proline ≤ 673.5']
     """
-    seed, (found,) = _matched([explanations], budget, concepts=concepts, rng=rng, target=target, k=k)
-    return _pick(found, greedy([found.table], int(budget)), seed)
+    seed, (found,) = _matched([explanations], budget, concepts=concepts, rng=rng, target=target, k=k, most=MOST)
+    if found.read is None:
+        return _pick(found, greedy([found.table], int(budget)), seed)
+    return _pick(found, greedy_by_passes(found.table, found.read, int(budget)), seed)
 
 
 def pick_at_random(
@@ -62,7 +70,7 @@ def pick_at_random(
     rng: int | np.random.Generator = 0,
 ) -> Pick:
     """Pick explanations at random, to see what ``pick`` is worth; a larger budget adds to a smaller one."""
-    seed, (found,) = _matched([explanations], budget, concepts=concepts, rng=rng, target=target, k=k)
+    seed, (found,) = _matched([explanations], budget, concepts=concepts, rng=rng, target=target, k=k, most=MOST)
     return _pick(found, at_random(found.table, int(budget), seed), seed)
 
 
@@ -101,6 +109,7 @@ def _matched(
     rng: Any,
     target: Any = None,
     k: Any = None,
+    most: float = np.inf,
 ) -> tuple[np.random.SeedSequence, list[Matched]]:
     """What the picks check, and the tables they pick from."""
     check_whole("budget", budget, 0)
@@ -112,9 +121,16 @@ def _matched(
         raise InputError(f"target is the class index or name that explanations have as target, not {target!r}")
     seed = seed_of(rng)
     wanted = int(target) if isinstance(target, np.integer) else target
-    return seed, matched([source_of(each) for each in explanations], concepts, seed, wanted, k)
+    sources = [source_of(each) for each in explanations]
+    limit = np.inf if all(isinstance(source, Held) for source in sources) else most  # what is held stays so
+    return seed, matched(sources, concepts, seed, wanted, k, most=limit)
 
 
-def _pick(found: Matched, chosen: Any, seed: np.random.SeedSequence) -> Pick:
-    made = picked(found.table, chosen, seed)
+def _pick(found: Matched, chosen: Ints, seed: np.random.SeedSequence) -> Pick:
+    table, draws = found.table, drawn(found.table, len(chosen), seed)
+    if found.read is not None:
+        positions = np.unique(np.append(draws, chosen))
+        table = rows_at(table, found.read, positions)
+        chosen, draws = np.searchsorted(positions, chosen), np.searchsorted(positions, draws)
+    made = picked(table, chosen, draws)
     return replace(made, concepts=found.concepts, notes=(*found.notes, *made.notes))

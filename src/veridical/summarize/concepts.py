@@ -19,7 +19,7 @@ from veridical.records import Floats, Ints, Part, Seed, View
 from veridical.represent.describe import COMPARABLE, Scene, scenes
 from veridical.represent.masked import tried, unique
 from veridical.summarize.records import Concept
-from veridical.summarize.table import Batch, Label, Source, Table, table_of
+from veridical.summarize.table import Batch, Block, Columns, Label, Source, Table, table_of
 
 LEARNED_FROM = 20_000  # parts that clusters are learned from, at most
 STARTS = 4
@@ -98,6 +98,7 @@ class Matched:
     table: Table
     concepts: tuple[Concept, ...] = ()
     notes: tuple[str, ...] = ()
+    read: Callable[[], Iterable[Block]] | None = None  # its rows once more, where the table does not hold them
 
 
 def matched(
@@ -106,21 +107,24 @@ def matched(
     seed: Seed,
     target: Label | None = None,
     k: int | None = None,
+    *,
+    most: float = np.inf,
 ) -> list[Matched]:
     """The tables of these sources, with one vocabulary for all where they need one.
 
     Parts of texts and tables are the same thing wherever they come. So are parts that lie at the same places in
-    all instances, such as those of a grid, unless concepts are asked for.
+    all instances, such as those of a grid, unless concepts are asked for. Tables of more than ``most`` rows and
+    weights do not hold them, unless a vocabulary is needed.
     """
     how = concepts
     notes: tuple[str, ...] = ()
     if how is None:
-        tables = [table_of(source.batches(), target, k) for source in sources]
+        found = [_as_they_are(source, Columns(target, k), most) for source in sources]
         alike = None
-        if not all(part.relation in COMPARABLE for table in tables for part in table.parts):
+        if not all(part.relation in COMPARABLE for each in found for part in each.table.parts):
             alike = cut_alike(sources)
         if alike is not False:
-            return [Matched(table, notes=(BY_PLACE,) if alike else ()) for table in tables]
+            return [replace(each, notes=(BY_PLACE,) if alike else ()) for each in found]
         how, notes = Concepts(), (BY_LIKENESS,)
     vocabulary = how.learn(sources, seed)
     if concepts is not None and len(vocabulary.counts) and not (vocabulary.labels >= 0).any():
@@ -135,6 +139,12 @@ def matched(
         start += n
         found.append(Matched(table_of(own.spoken(source.batches()), target, k), own.concepts(source), notes))
     return found
+
+
+def _as_they_are(source: Source, columns: Columns, most: float) -> Matched:
+    """Explanations whose parts are the same thing wherever they come."""
+    table = columns.table(source.batches(), most)
+    return Matched(table, read=None if table.whole else lambda: columns.blocks(source.batches()))
 
 
 @dataclass(eq=False)

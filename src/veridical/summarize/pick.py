@@ -32,42 +32,50 @@ def greedy(tables: Sequence[Table], budget: int) -> Ints:
 
     Of rows that add the same the first is taken; so are the first rows once nothing is left to cover.
     """
-    n = min(len(table.rows) for table in tables)
-    states = [_Gains.of(table) for table in tables]
+    b = min(budget, *(table.n_rows for table in tables))
+    states = [Gains.of(table.weights, units_of(table.importance)) for table in tables]
     chosen: list[int] = []
-    while len(chosen) < min(budget, n) and any(state.left for state in states):
+    while len(chosen) < b and any(state.left for state in states):
         i = states[len(chosen) % len(states)].best()
         chosen.append(i)
         for state in states:
             state.cover(i)
-    rest = np.setdiff1d(np.arange(n), chosen)[: max(min(budget, n) - len(chosen), 0)]
+    return filled(chosen, b)
+
+
+def filled(chosen: Sequence[int], b: int) -> Ints:
+    """These rows, and then the first of all others, b together."""
+    rest = np.setdiff1d(np.arange(b), chosen)[: b - len(chosen)]
     return np.concatenate([np.array(chosen, dtype=np.int64), rest])
 
 
 def at_random(table: Table, budget: int, seed: Seed) -> Ints:
     """Positions of as many rows in random order; a smaller budget gives the first of them."""
-    return generator(seed, 0).permutation(len(table.rows))[:budget]
+    return generator(seed, 0).permutation(table.n_rows)[:budget]
+
+
+def units_of(importance: Floats) -> Ints:
+    """Importance in units of 2 ** -62 of the total, or finer: whole numbers, whose sums have no rounding."""
+    _, exponent = np.frexp(importance.sum())
+    units: Ints = np.ceil(np.ldexp(importance, 62 - exponent)).astype(np.int64)
+    return units
 
 
 @dataclass
-class _Gains:
+class Gains:
     """What each row would add: whole numbers, so that taking away leaves no rounding behind."""
 
     rows: Any  # CSR
     columns: Any  # CSC that says which rows have a part
-    units: Ints  # (p,) importance of what is not covered, in units of 2 ** -62 of the total, or finer
+    units: Ints  # (p,) importance of what is not covered; this changes with each pick
     gains: Ints  # (n,) their sum over the parts of each row; -1 for rows that were picked
 
     @classmethod
-    def of(cls, table: Table) -> _Gains:
-        importance = table.importance
-        _, exponent = np.frexp(importance.sum())
-        units = np.ceil(np.ldexp(importance, 62 - exponent)).astype(np.int64)
-        w = table.weights
-        there = csr_matrix((np.ones(w.nnz, np.int8), w.indices, w.indptr), shape=w.shape)
-        starts = range(0, w.shape[0], BLOCK)
+    def of(cls, rows: Any, units: Ints) -> Gains:
+        there = csr_matrix((np.ones(rows.nnz, np.int8), rows.indices, rows.indptr), shape=rows.shape)
+        starts = range(0, rows.shape[0], BLOCK)
         gains = [np.empty(0, np.int64), *(np.asarray(there[i : i + BLOCK] @ units) for i in starts)]
-        return cls(w, there.tocsc(), units, np.concatenate(gains))
+        return cls(rows, there.tocsc(), units, np.concatenate(gains))
 
     @property
     def left(self) -> bool:
@@ -76,8 +84,7 @@ class _Gains:
 
     def best(self) -> int:
         """The row that adds most; of those that do, the first."""
-        most = int(self.gains.max())
-        return int(np.argmax(self.gains >= most - (most >> TIE)))
+        return int(np.argmax(self.gains >= least(self.gains)))
 
     def cover(self, i: int) -> None:
         """Cover the parts of a row, and take it out."""
@@ -87,6 +94,12 @@ class _Gains:
                 self.gains[having] -= self.units[j]
                 self.units[j] = 0
         self.gains[i] = -1
+
+
+def least(gains: Ints) -> int:
+    """What a row must add to be as good as the best: less by rounding is not less."""
+    most = int(gains.max())
+    return most - (most >> TIE)
 
 
 def coverage_of(table: Table, chosen: Ints, importance: Floats) -> Floats:
@@ -100,34 +113,32 @@ def coverage_of(table: Table, chosen: Ints, importance: Floats) -> Floats:
     return np.asarray(np.minimum(np.cumsum(added, axis=-1), whole))
 
 
-def chance(table: Table, budget: int, importance: Floats, seed: Seed) -> Floats:
+def drawn(table: Table, b: int, seed: Seed) -> Ints:
+    """Positions (m, b) of random rows, m times: fewer times where they have many parts."""
+    rng, entries = generator(seed, 1), max(b * int(table.having.sum()) / max(table.n_rows, 1), 1)
+    draws = range(int(np.clip(ENTRIES / entries, 10, DRAWS)))
+    picks = (rng.choice(table.n_rows, b, replace=False) if b else np.empty(0) for _ in draws)
+    return np.array(list(picks), dtype=np.int64)
+
+
+def chance(table: Table, draws: Ints, importance: Floats) -> Floats:
     """Mean and standard deviation (b, 2) of the coverage that 1, 2, … random rows reach.
 
     The mean is exact: b rows of n miss a part that m rows have with probability C(n - m, b) / C(n, b). The
     standard deviation is that of random picks.
     """
-    n, b = len(table.rows), min(budget, len(table.rows))
-    counts, group = np.unique(_rows_with(table), return_inverse=True)
+    n, b = table.n_rows, draws.shape[1]
+    counts, group = np.unique(table.having, return_inverse=True)
     shared = np.bincount(group, importance, len(counts))
     means, missed = np.empty(b), np.ones(len(counts))
     for t in range(b):
         missed *= np.maximum(n - counts - t, 0) / (n - t)
         means[t] = shared @ (1 - missed)
-    rng, entries = generator(seed, 1), max(b * table.weights.nnz / max(n, 1), 1)
-    draws = range(int(np.clip(ENTRIES / entries, 10, DRAWS)))
-    picks = np.array([rng.choice(n, b, replace=False) if b else np.empty(0) for _ in draws], dtype=np.int64)
-    return np.stack([means, coverage_of(table, picks, importance).std(axis=0, ddof=1)], axis=1)
+    return np.stack([means, coverage_of(table, draws, importance).std(axis=0, ddof=1)], axis=1)
 
 
-def _rows_with(table: Table) -> Ints:
-    """How many rows have each part (p,)."""
-    indices, p = table.weights.indices, table.weights.shape[1]
-    some = (indices[i : i + ENTRIES] for i in range(0, len(indices), ENTRIES))
-    return sum((np.bincount(each, minlength=p) for each in some), np.zeros(p, np.int64))
-
-
-def picked(table: Table, chosen: Ints, seed: Seed) -> Pick:
-    """The record of rows that were picked, by their positions."""
+def picked(table: Table, chosen: Ints, draws: Ints) -> Pick:
+    """The record of rows that were picked, and of random ones to compare with, by their positions in the table."""
     importance = table.importance
     weights = table.weights[chosen]
     for array in (weights.data, weights.indices, weights.indptr):
@@ -142,14 +153,14 @@ def picked(table: Table, chosen: Ints, seed: Seed) -> Pick:
         targets=table.targets,
         weights=weights,
         chosen_targets=tuple(table.row_targets[i] for i in chosen),
-        n=len(table.rows),
-        random=chance(table, len(chosen), importance, seed),
+        n=table.n_rows,
+        random=chance(table, draws, importance),
         notes=_notes(table),
     )
 
 
 def _notes(table: Table) -> tuple[str, ...]:
-    targets = list(dict.fromkeys(map(str, table.row_targets)))
+    targets = list(dict.fromkeys(map(str, table.labels)))
     if len(targets) < 2:
         return ()
     shown = ", ".join(targets[:6]) + (", …" if len(targets) > 6 else "")

@@ -48,19 +48,41 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Block(Record):
+    """Some rows of a table."""
+
+    weights: Any  # (n, p) CSR, signed; where parts of a row share a column, their sum
+    numbers: Ints  # (n,) of the explanations
+    targets: tuple[Label, ...]  # (n,)
+
+    def take(self, some: Ints) -> Block:
+        """Those of its rows that are at these positions."""
+        return Block(self.weights[some], self.numbers[some], tuple(self.targets[i] for i in some))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Table(Record):
     """The explanations of SP-LIME as W: sparse, with what its rows and columns are.
 
     A column is a part for a target: what speaks for one class and against another is two things, and never
     cancels. Parts are the same if name, column, relation and value are, not if they are only shown alike.
+    Where there are more rows than are held, the table has some of them or none, and its columns are those of all.
     """
 
     weights: Any  # (n, p) CSR, signed; where parts of a row share a column, their sum
-    importance: Floats  # (p,) I_j = √(Σ_i |W_ij|), in which parts that share a column do not cancel
     rows: Ints  # (n,) numbers of the explanations
     row_targets: tuple[Label, ...]  # (n,)
+    n_rows: int  # that there are, held or not
+    importance: Floats  # (p,) I_j = √(Σ_i |W_ij|), in which parts that share a column do not cancel
+    having: Ints  # (p,) rows that have each part
     parts: tuple[Part, ...]  # (p,) in the order they first appear
     targets: tuple[Label, ...]  # (p,)
+    labels: tuple[Label, ...]  # the targets of all rows, each once
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are held."""
+        return len(self.rows) == self.n_rows
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,40 +94,79 @@ class Table(Record):
         ]
         return tuple(unique(shown))
 
+    def of(self, blocks: Iterable[Block]) -> Table:
+        """The same columns with these rows."""
+        stack = _Stack()
+        for block in blocks:
+            stack.add(block)
+        weights, rows, targets = stack.rows(len(self.parts))
+        return replace(self, weights=weights, rows=rows, row_targets=targets)
+
 
 def table_of(batches: Iterable[Batch], target: Label | None = None, k: int | None = None) -> Table:
     """The table of all explanations, or of those of one target; of the k heaviest parts of each, or all."""
-    made = _Builder(target, k)
-    for batch in batches:
-        made.add(batch)
-    return made.table()
+    return Columns(target, k).table(batches)
 
 
-class _Builder:
-    """Batches come in, and only entries of the matrix are kept."""
+class Columns:
+    """What the columns of a table are: learned as explanations are read, which can then be read again."""
 
     def __init__(self, target: Label | None, k: int | None) -> None:
         self.target, self.k = target, k
-        self.columns: dict[Hashable, int] = {}
         self.parts: list[Part] = []
         self.targets: list[Label] = []
-        self.row_targets: list[Label] = []
-        self.rows: list[Ints] = []
-        self.counts: list[Ints] = []
-        self.indices, self.data = _Grown(np.int32), _Grown(np.float64)
-        self.sizes = np.empty(0)  # (p,) sums of |weight|
-        self.seen = 0
-        self.known: dict[Hashable, Label] = {}
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[Hashable, Label] = {}
 
-    def add(self, batch: Batch) -> None:
-        """The rows of the wanted target; weights of zero stay columns, but are no entries."""
-        n = len(batch.targets)
-        self.known.update((_typed(t), t) for t in batch.targets)
-        labels = list(dict.fromkeys(map(_typed, batch.targets)))
+    def table(self, batches: Iterable[Batch], most: float = np.inf) -> Table:
+        """The table of these explanations; rows and weights are not held if they are more than ``most``."""
+        stack, n, holding = _Stack(), 0, True
+        sizes, having = np.empty(0), np.empty(0)  # (p,) sums of |weight|, and of rows
+        for entries in self._read(batches):
+            p = len(self.parts)
+            block = entries.block(p)
+            sizes = _added(sizes, entries.columns, np.abs(entries.weights), p)
+            having = _added(having, block.weights.indices, np.ones(block.weights.nnz), p)
+            n += len(block.numbers)
+            holding = holding and n + having.sum() <= most
+            if holding:
+                stack.add(block)
+            else:
+                stack = _Stack()
+        return Table(
+            *stack.rows(len(self.parts)),
+            n_rows=n,
+            importance=np.sqrt(sizes),
+            having=having.astype(np.int64),
+            parts=tuple(self.parts),
+            targets=tuple(self.targets),
+            labels=tuple(self._known.values()) if self.target is None else (self.target,),
+        )
+
+    def blocks(self, batches: Iterable[Batch]) -> Iterator[Block]:
+        """The rows of the table of these explanations, some at a time."""
+        return (entries.block(len(self.parts)) for entries in self._read(batches))
+
+    def _read(self, batches: Iterable[Batch]) -> Iterator[_Entries]:
+        """The rows of the wanted target."""
+        seen = n = 0
+        for batch in batches:
+            numbers = seen + np.arange(len(batch.targets)) if batch.rows is None else batch.rows
+            entries = self._entries(batch, numbers)
+            seen, n = seen + len(numbers), n + len(entries.numbers)
+            yield entries
+        if self.target is not None and seen and not n:
+            had = ", ".join(repr(t) for t in list(self._known.values())[:12])
+            raise InputError(f"no explanation is of the target {self.target!r}; there are {had}")
+
+    def _entries(self, batch: Batch, numbers: Ints) -> _Entries:
+        """What counts in a batch; weights of zero stay columns, but are no entries."""
+        n, typed = len(batch.targets), list(map(_typed, batch.targets))
+        self._known.update(zip(typed, batch.targets, strict=True))
+        labels = list(dict.fromkeys(typed))
         number = {label: i for i, label in enumerate(labels)}
-        of_row = np.fromiter((number[_typed(t)] for t in batch.targets), np.int64, n)
+        of_row = np.fromiter((number[label] for label in typed), np.int64, n)
         wanted = np.ones(n, bool) if self.target is None else of_row == number.get(_typed(self.target), -1)
-        numbers = self.seen + np.arange(n) if batch.rows is None else batch.rows
         row, own = np.repeat(np.arange(n), batch.counts), np.repeat(wanted, batch.counts)
         row, codes, weights = row[own], batch.codes[own], batch.weights[own]
         bad = ~np.isfinite(weights)
@@ -117,45 +178,78 @@ class _Builder:
             )
         column = self._columns(of_row[row], codes, batch, labels)
         kept = np.flatnonzero(weights) if self.k is None else _heaviest(weights, row, self.k)
-        self.indices.add(column[kept])
-        self.data.add(weights[kept])
-        p, before = len(self.parts), np.arange(len(self.sizes))  # added one after the other, however they are cut
-        sums = np.r_[self.sizes, np.abs(weights[kept])]
-        self.sizes = np.bincount(np.r_[before, column[kept]], sums, p).astype(np.float64)
-        self.counts.append(np.bincount(row[kept], minlength=n)[wanted])
-        self.rows.append(numbers[wanted])
-        self.row_targets += [t for t, w in zip(batch.targets, wanted, strict=True) if w]
-        self.seen += n
+        return _Entries(
+            numbers[wanted],
+            tuple(t for t, w in zip(batch.targets, wanted, strict=True) if w),
+            np.bincount(row[kept], minlength=n)[wanted],
+            column[kept],
+            weights[kept],
+        )
 
     def _columns(self, of_row: Any, codes: Ints, batch: Batch, labels: list[Hashable]) -> Any:
         """The column of each entry; new ones are numbered in the order they appear."""
         pairs = of_row * len(batch.parts) + codes
-        found, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
-        numbers = np.empty(len(found), dtype=np.int64)
-        for i in np.argsort(first, kind="stable"):
-            label, code = divmod(int(found[i]), len(batch.parts))
+        numbers = np.full(len(labels) * len(batch.parts), -1)
+        numbers[pairs[::-1]] = np.arange(len(pairs))[::-1]  # where each comes first, for that is written last
+        found = np.flatnonzero(numbers >= 0)
+        for i in found[np.argsort(numbers[found])]:
+            label, code = divmod(int(i), len(batch.parts))
             key = labels[label], batch.keys[code]
-            if key not in self.columns:
+            if key not in self._numbers:
                 part = batch.parts[code]
-                self.columns[key] = len(self.parts)
+                self._numbers[key] = len(self.parts)
                 self.parts.append(shared(part))
-                self.targets.append(self.known[labels[label]])
-            numbers[i] = self.columns[key]
-        return numbers[inverse]
+                self.targets.append(self._known[labels[label]])
+            numbers[i] = self._numbers[key]
+        return numbers[pairs]
 
-    def table(self) -> Table:
-        rows = np.concatenate([np.empty(0, np.int64), *self.rows])
-        if self.target is not None and self.seen and not len(rows):
-            had = ", ".join(repr(t) for t in list(self.known.values())[:12])
-            raise InputError(f"no explanation is of the target {self.target!r}; there are {had}")
-        counts = np.concatenate([np.zeros(1, np.int64), *self.counts])
-        shape = (len(rows), len(self.parts))
-        weights = csr_matrix((self.data.whole(), self.indices.whole(), np.cumsum(counts)), shape=shape)
-        weights.sum_duplicates()
-        for array in (weights.data, weights.indices, weights.indptr):
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """The parts of some explanations that count."""
+
+    numbers: Ints  # (n,) of the explanations
+    targets: tuple[Label, ...]  # (n,)
+    counts: Ints  # (n,) entries of each
+    columns: Ints  # (m,)
+    weights: Floats  # (m,)
+
+    def block(self, p: int) -> Block:
+        entries = self.weights, self.columns, np.r_[0, np.cumsum(self.counts)]
+        matrix = csr_matrix(entries, shape=(len(self.counts), p), copy=True)
+        matrix.sum_duplicates()
+        return Block(matrix, self.numbers, self.targets)
+
+
+class _Stack:
+    """Rows that come a few at a time, of which nothing but the entries is kept."""
+
+    def __init__(self) -> None:
+        self.indices, self.data = _Grown(np.int32), _Grown(np.float64)
+        self.counts: list[Ints] = []
+        self.numbers: list[Ints] = []
+        self.targets: list[Label] = []
+
+    def add(self, block: Block) -> None:
+        self.indices.add(block.weights.indices)
+        self.data.add(block.weights.data)
+        self.counts.append(np.diff(block.weights.indptr))
+        self.numbers.append(block.numbers)
+        self.targets += block.targets
+
+    def rows(self, p: int) -> tuple[Any, Ints, tuple[Label, ...]]:
+        """The matrix of p columns, the numbers of its rows, and their targets."""
+        starts = np.cumsum(np.concatenate([np.zeros(1, np.int64), *self.counts]))
+        matrix = csr_matrix((self.data.whole(), self.indices.whole(), starts), shape=(len(starts) - 1, p))
+        for array in (matrix.data, matrix.indices, matrix.indptr):
             array.flags.writeable = False
-        columns = tuple(self.parts), tuple(self.targets)
-        return Table(weights, np.sqrt(self.sizes), rows, tuple(self.row_targets), *columns)
+        return matrix, np.concatenate([np.empty(0, np.int64), *self.numbers]), tuple(self.targets)
+
+
+def _added(sums: Floats, columns: Ints, values: Floats, p: int) -> Floats:
+    """Sums of each column with these values added one after the other, however they are cut into batches."""
+    made: Floats = np.bincount(np.r_[np.arange(len(sums)), columns], np.r_[sums, values], p).astype(np.float64)
+    return made
 
 
 class _Grown:

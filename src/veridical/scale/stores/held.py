@@ -139,9 +139,13 @@ class Stored:
 
 def _combined(indices: Any, sizes: Sequence[int]) -> tuple[Any, Any]:
     """Rows of numbers as one number each, and where each of these first stands."""
-    codes, first = np.zeros(indices.shape[1], np.int64), np.empty(0, np.int64)
+    codes, span = np.zeros(indices.shape[1], np.int64), 1
     for row, size in zip(indices, sizes, strict=True):
-        _, first, codes = np.unique(codes * max(size, 1) + row, return_index=True, return_inverse=True)
+        if span * size > 2**62:  # more than one number can tell apart: only those that come are counted
+            found, codes = np.unique(codes, return_inverse=True)
+            span = len(found)
+        codes, span = codes * size + row, span * size
+    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
     return codes, first
 
 
