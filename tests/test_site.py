@@ -186,7 +186,7 @@ def test_a_billion_rows_are_a_thousand_times_a_million(tmp_path: Path, monkeypat
         "69 core hours",
         "15.9 core years",
         "800 GB",
-        "122,071",
+        "244,141",
     ):
         assert said in made
 
