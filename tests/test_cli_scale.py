@@ -134,7 +134,14 @@ def test_ctrl_c_says_how_to_go_on(here: Path) -> None:
         *QUICK,
     ]
     environment = {**os.environ, "PYTHONPATH": SOURCE}
-    begun = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=here)
+
+    def heed() -> None:
+        """What is started in the background by a shell ignores Ctrl-C, and so would what it starts."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    begun = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment, cwd=here, preexec_fn=heed
+    )
     end = time.monotonic() + 60
     while not (here / "stopped" / "manifest.json").exists() and time.monotonic() < end:
         time.sleep(0.05)
