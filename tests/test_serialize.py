@@ -25,7 +25,7 @@ from pages import exact
 from veridical.errors import InputError, MissingPackage
 from veridical.frames import frame, verdict_frame
 from veridical.records import Explanation, Explanations, Part, Verdict
-from veridical.serialize import ROWS, load, save, writer_of
+from veridical.serialize import ROWS, SCHEMA, load, save, writer_of
 
 pytest.importorskip("pyarrow")
 
@@ -180,7 +180,7 @@ def test_json_is_strict_and_says_what_it_is(tmp_path: Path) -> None:
     for case in CASES:
         save(case(), tmp_path / "e.json")
         document = json.loads((tmp_path / "e.json").read_text(), parse_constant=refuse)
-        assert (document["veridical"], document["schema"]) == ("explanation", 5)
+        assert (document["veridical"], document["schema"]) == ("explanation", SCHEMA)
         assert isinstance(document["version"], str)
     save(made.mushroom(), tmp_path / "e.json")
     item = json.loads((tmp_path / "e.json").read_text())["items"][0]
@@ -291,7 +291,7 @@ def unsigned(path: Path) -> dict[str, Any]:
     ("change", "words"),
     [
         ({"veridical": "table"}, "not written by veridical"),
-        ({"schema": 6, "version": "9.9"}, r"schema 6, written by veridical 9\.9.*upgrade"),
+        ({"schema": 99, "version": "9.9"}, r"schema 99, written by veridical 9\.9.*upgrade"),
         ({"schema": "x"}, "damaged"),
         ({"items": []}, "damaged"),
         ({"items": None}, "damaged"),
@@ -335,10 +335,10 @@ def test_foreign_files(tmp_path: Path) -> None:
 
 
 def test_newer_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veridical.serialize.SCHEMA", 6)
+    monkeypatch.setattr("veridical.serialize.SCHEMA", SCHEMA + 1)
     save(made.mushroom(), tmp_path / "e.parquet")
-    monkeypatch.setattr("veridical.serialize.SCHEMA", 5)
-    with pytest.raises(InputError, match=r"schema 6.*upgrade"):
+    monkeypatch.setattr("veridical.serialize.SCHEMA", SCHEMA)
+    with pytest.raises(InputError, match=rf"schema {SCHEMA + 1}.*upgrade"):
         load(tmp_path / "e.parquet")
 
 

@@ -24,7 +24,11 @@ APART = {  # columns of a Parquet file that stand otherwise in JSON
     "map": "of gradient methods: one number for every value of the instance, as JSON",
     "findings": "what the verdict of a check has besides, as JSON",
     "values": "of the parts, as a program reads them, each as JSON",
+    "row_name": "the row's own name, as JSON; the number of the row where rows have no names",
+    "own": "the row's own value for each part, where it is a float; empty where parts have none",
+    "own_texts": "the row's own values that are no floats, each as JSON; empty where all are",
 }
+ALIKE = {"row_name": "row", "own_texts": "own"}  # columns that came with a field of another name
 
 BESIDE = {  # columns of the parts of a store, after those of explanations
     "row": ("int64", "the number of the row in X"),
@@ -117,7 +121,7 @@ def parquet() -> str:
     known = DEFS["explanation"]["properties"]
     found = [HEAD.format("column")]
     for column in arrow_schema(pa):
-        since = known.get(column.name, {}).get("since", 1)
+        since = known.get(ALIKE.get(column.name, column.name), {}).get("since", 1)
         meaning = APART.get(column.name) or known[column.name]["description"]
         kind = str(column.type).replace("list<element: ", "list<").replace("list<item: ", "list<")
         found.append(f"| `{column.name}` | {kind} | {meaning} | {since} |\n")

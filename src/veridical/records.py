@@ -437,6 +437,8 @@ class Explanation(Seen):
     view: View | None = None  # what to draw, besides bars
     map: Any = None  # of gradient methods: one number for every value of the instance, in its own layout
     purpose: str = "content"  # what was asked of the parts, as in attribute.purposes
+    row: Any = None  # the row's own name: index label, id, file name; among many without names, its number
+    values: tuple[Any, ...] = ()  # the row's own value for each part; empty where parts have none (words, regions)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ Saved: TypeAlias = Loaded | Page
 Reader: TypeAlias = Callable[[Any], Loaded]
 Writers: TypeAlias = dict[str, Callable[[Any, BinaryIO], None]]
 
-SCHEMA = 5  # raised when an older version would read less; docs/schema.md says what came when
+SCHEMA = 6  # raised when an older version would read less; docs/schema.md says what came when
 FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # what the formula of a spreadsheet may begin with
 PARQUET = b"PAR1"  # how such a file begins
 ROWS = 4096  # explanations a Parquet row group

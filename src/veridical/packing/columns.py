@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from veridical.packing.explanations import ARRAYS, FACTS, NUMBERS, TEXTS, Pool, 
 from veridical.packing.values import STRICT, encode, pack_view
 from veridical.records import Explanation, Part
 
-UNSEEN = ("view", "map", "findings")  # columns that an older file may not have, each JSON or nothing
+UNSEEN = ("view", "map", "findings", "row_name")  # columns that an older file may not have, each JSON or nothing
+OWN = ("own", "own_texts")  # the row's own values: floats, and JSON where a value is none; older files have none
 
 
 def arrow_schema(pa: Any) -> Any:
@@ -31,7 +32,8 @@ def arrow_schema(pa: Any) -> Any:
         **dict.fromkeys([*UNSEEN], text),
         **dict.fromkeys([*TEXTS, "values"], texts),
     }
-    return pa.schema(list((types | dict.fromkeys(ARRAYS, pa.list_(number))).items()))
+    types |= {**dict.fromkeys(ARRAYS, pa.list_(number)), "own": pa.list_(number), "own_texts": texts}
+    return pa.schema(list(types.items()))
 
 
 def columns(items: Sequence[Explanation]) -> dict[str, Any]:
@@ -56,7 +58,25 @@ def columns(items: Sequence[Explanation]) -> dict[str, Any]:
         "weights": (offsets, np.concatenate([e.weights for e in items])),
         "low": (offsets, intervals[:, 0]),
         "high": (offsets, intervals[:, 1]),
+        "row_name": [None if e.row is None else encode(e.row) for e in items],
+        **own_columns([e.values for e in items]),
     }
+
+
+def own_columns(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """The rows' own values as numbers; as JSON beside them in rows that have others than floats."""
+    flat, offsets = list(chain.from_iterable(rows)), np.cumsum([0, *map(len, rows)], dtype=np.int32)
+    if set(map(type, flat)) <= {float}:
+        none = np.zeros(len(rows) + 1, np.int32)
+        return {"own": (offsets, np.array(flat, dtype=np.float64)), "own_texts": (none, list[str]())}
+    told = [[] if set(map(type, row)) <= {float} else [_unless_float(v) for v in row] for row in rows]
+    ends = np.cumsum([0, *map(len, told)], dtype=np.int32)
+    numbers = [value if type(value) is float else None for value in flat]
+    return {"own": (offsets, numbers), "own_texts": (ends, list(chain.from_iterable(told)))}
+
+
+def _unless_float(value: Any) -> str | None:
+    return None if type(value) is float else encode(value)
 
 
 def distinct(parts: Sequence[Part]) -> tuple[Any, list[Part]]:
@@ -114,10 +134,25 @@ def explanations_of(table: Any, pool: Pool) -> Iterator[Explanation]:
     parts = list(map(pool.part, *(column.tolist() for column in texts)))
     weights, low, high = (lists[key].flatten().to_numpy() for key in ARRAYS)
     intervals = np.stack([low, high], axis=1)
-    rows = table.drop_columns([*lists]).to_pylist()
-    for row, (start, stop) in zip(rows, pairwise(offsets.tolist()), strict=True):
+    own = own_of(table) if set(OWN) <= set(table.schema.names) else [()] * table.num_rows
+    rows = table.drop_columns([*lists, *(name for name in OWN if name in table.schema.names)]).to_pylist()
+    for row, values, (start, stop) in zip(rows, own, pairwise(offsets.tolist()), strict=True):
         row["target"] = int(row["target"]) if row["target_is_index"] else row["target"]
         row |= {key: json.loads(row.get(key) or "null") for key in UNSEEN}
         row["parts"] = tuple(parts[start:stop])
         row["weights"], row["intervals"] = weights[start:stop], intervals[start:stop]
+        row["row"], row["own"] = row.pop("row_name"), values
         yield pool.assembled(row)
+
+
+def own_of(table: Any) -> list[Sequence[Any]]:
+    """The rows' own values, packed: the inverse of ``own_columns``."""
+    numbers, texts = (table.column(name).to_pylist() for name in OWN)
+    return [_own(*both) for both in zip(numbers, texts, strict=True)]
+
+
+def _own(numbers: list[Any] | None, texts: list[Any] | None) -> Sequence[Any]:
+    if not texts:
+        return numbers or ()
+    pairs = zip(numbers or (), texts, strict=True)
+    return [number if text is None else json.loads(text) for number, text in pairs]

@@ -80,6 +80,8 @@ def pack_explanation(e: Explanation) -> dict[str, Any]:
         "view": pack_view(e.view),
         "findings": pack_findings(e.verdict),
         "map": pack_view(e.map),
+        "row": pack(e.row),
+        "own": [pack(value) for value in e.values],
     }
 
 
@@ -154,6 +156,9 @@ class Pool:
         parts, weights, intervals = found["parts"], found["weights"], found["intervals"]
         if weights.shape != (len(parts),) or intervals.shape != (len(parts), 2):
             raise ValueError(f"{len(parts)} parts, but {weights.size} weights")
+        values = tuple(map(unpack, found.get("own", ())))
+        if values and len(values) != len(parts):
+            raise ValueError(f"{len(parts)} parts, but {len(values)} values of the row's own")
         return Explanation(
             parts,
             weights,
@@ -170,6 +175,8 @@ class Pool:
             view=_view(found.get("view")),
             map=unpack_view(found.get("map")),
             purpose=self.text(found.get("purpose", "content")),
+            row=unpack(found.get("row")),
+            values=values,
         )
 
 
