@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import audit_cases
@@ -20,6 +21,7 @@ import report_cases
 import veracity_cases
 import view_cases
 from pages import exact
+from veridical.differences import compare
 from veridical.records import Explanations
 from veridical.serialize import SCHEMA, load
 
@@ -44,9 +46,12 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "audit": audit_cases.broken,
     "causes": causes,
     "check": audit_cases.extreme_verdict,
+    "difference": lambda: compare(made.mushroom(), made.unmeasured()),
     "extreme": made.extreme,
+    "groups": group_cases.cars,
     "many": lambda: Explanations((made.mushroom(), made.unmeasured(), made.empty())),
     "map": lambda: audit_cases.mapped((6, 8, 3)),
+    "member": group_cases.member,
     "pick": group_cases.pick_of_two,
     "report": report,
     "series": view_cases.series,
@@ -66,3 +71,15 @@ def test_an_older_file_holds_what_was_saved(path: Path) -> None:
 def test_every_older_schema_has_files_of_both_formats() -> None:
     found = {(int(path.name.split("-")[1]), path.suffix) for path in FILES}
     assert found == {(schema, suffix) for schema in range(1, SCHEMA) for suffix in (".json", ".parquet")}
+
+
+def test_a_store_of_schema_5_is_read() -> None:
+    store: Any = load(FOLDER / "store-5")
+    store.check()
+    assert store.manifest["schema"] == 5
+    assert store.fingerprint == "ffeb0461e7288e0f49603ef4af4482dab1bafb67bd3e46035e9959390be2d55f"
+    assert [e.parts[0].column for e in store] == ["age"] * 6
+    assert store.to_frame()["name"].iloc[-1] == "r5"
+    rows = store.instances(10)
+    assert rows["city"].tolist() == list("abcabc")
+    assert rows["since"].iloc[1] == pd.Timestamp("2020-01-02")

@@ -10,9 +10,13 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -23,33 +27,66 @@ from veridical.records import View
 STRICT = json.JSONEncoder(allow_nan=False)
 TAGS = frozenset({"float", "tuple", "timestamp", "mapping", "value"})
 AS_IT_IS = frozenset({bool, int, str, type(None)})
+LONG = 10_000  # bits of a whole number: Python refuses to write longer ones in decimals
 PLAIN = "biufcmMSU"  # kinds of arrays whose bytes are their values
 
 
 def pack(value: Any) -> Any:
-    """A value as strict JSON: what JSON does not know gets a tag, or becomes its str."""
-    if type(value) in AS_IT_IS:
+    """A value as strict JSON: what JSON does not know gets a tag, and what no tag is for becomes its str."""
+    kind = type(value)
+    if kind is int:
+        if value.bit_length() > LONG:
+            raise InputError(f"a whole number here has {value.bit_length():,} bits: a file holds at most {LONG:,}")
         return value
-    for kind, numpy in ((bool, np.bool_), (int, np.integer), (str, np.str_)):
-        if isinstance(value, (kind, numpy)):
-            return kind(value)
+    if kind in AS_IT_IS:
+        return value
+    if kind in BY_TYPE:
+        name, written = BY_TYPE[kind]
+        return {"value": name, "of": written(value)}
+    for plain, numpy in ((bool, np.bool_), (int, np.integer), (str, np.str_)):
+        if isinstance(value, (plain, numpy)):
+            return pack(plain(value))
     if isinstance(value, (float, np.floating)):
         return float(value) if math.isfinite(value) else {"float": str(float(value))}
     if isinstance(value, (list, tuple)):
         packed_list = [pack(v) for v in value]
         return packed_list if isinstance(value, list) else {"tuple": packed_list}
     if isinstance(value, Mapping):
-        packed = {str(k): pack(v) for k, v in value.items()}
-        return {"mapping": packed} if TAGS & packed.keys() else packed
+        return _pack_mapping(value)
     if isinstance(value, pd.Timestamp):
-        zone = {} if value.tz is None else {"zone": str(value.tz)}
-        return {"timestamp": value.isoformat(), "unit": value.unit, **zone}
+        return _pack_timestamp(value)
     if value is pd.NaT:
         return {"timestamp": "NaT"}
-    for name, (known, written, _) in RARE.items():
-        if type(value) is known:
+    if isinstance(value, np.complexfloating):
+        return pack(complex(value))
+    for base in kind.__mro__:
+        if base in BY_TYPE:
+            name, written = BY_TYPE[base]
             return {"value": name, "of": written(value)}
     return str(value)
+
+
+def _pack_mapping(value: Mapping[Any, Any]) -> Any:
+    """Keys that are no texts are written as values, so that 1 and "1" stay apart."""
+    if not all(isinstance(key, str) for key in value):
+        return {"value": "mapping", "of": [[pack(key), pack(each)] for key, each in value.items()]}
+    packed = {str(key): pack(each) for key, each in value.items()}
+    return {"mapping": packed} if TAGS & packed.keys() else packed
+
+
+def _pack_timestamp(value: pd.Timestamp) -> dict[str, Any]:
+    zone = None if value.tz is None else zone_name(str(value.tz))
+    return {"timestamp": value.isoformat(), "unit": value.unit, **({} if zone is None else {"zone": zone})}
+
+
+@lru_cache(maxsize=256)
+def zone_name(name: str) -> str | None:
+    """The name of a time zone, if it can be found again by that; a moment still has its distance from UTC."""
+    try:
+        pd.Timestamp(0, tz=name)
+    except Exception:  # whatever a time zone of the caller's own calls itself
+        return None
+    return name
 
 
 def unpack(value: Any) -> Any:
@@ -66,13 +103,49 @@ def unpack(value: Any) -> Any:
         moment: Any = pd.Timestamp(value["timestamp"])
         moment = moment.as_unit(value["unit"]) if "unit" in value else moment
         return moment.tz_convert(value["zone"]) if "zone" in value else moment
-    if value.keys() == {"value", "of"} and value["value"] in RARE:
-        return RARE[value["value"]][2](value["of"])
+    if value.keys() == {"value", "of"} and value["value"] in READ:
+        return READ[value["value"]](value["of"])
     return {k: unpack(v) for k, v in value.get("mapping", value).items()}
 
 
 def _ticks(value: pd.Timedelta) -> list[Any]:
     return [int(value.to_numpy().astype(np.int64)), value.unit]
+
+
+def _numpy_ticks(value: Any) -> list[Any]:
+    unit = str(value.dtype).partition("[")[2].rstrip("]")
+    return [int(np.asarray(value).view(np.int64)), unit]
+
+
+def _from_ticks(kind: str) -> Callable[[Any], Any]:
+    def read(of: Any) -> Any:
+        ticks, unit = of
+        return np.array(ticks, dtype=np.int64).view(f"{kind}8[{text(unit)}]" if unit else f"{kind}8")[()]
+
+    return read
+
+
+def _clock(value: Any) -> list[Any]:
+    """A datetime or time of Python's own: ISO 8601, which of two equal hours it is, and its time zone by name."""
+    name: Any = getattr(value.tzinfo, "key", None) or getattr(value.tzinfo, "zone", None)
+    try:
+        same = value.replace(tzinfo=ZoneInfo(name)).utcoffset() == value.utcoffset()
+    except Exception:  # it has no name, or one that nobody knows
+        same = False
+    return [value.isoformat(), value.fold, name if same else None]
+
+
+def _from_clock(kind: Any) -> Callable[[Any], Any]:
+    def read(of: Any) -> Any:
+        written, fold, zone = of
+        found = kind.fromisoformat(written).replace(fold=fold)
+        return found if zone is None else found.replace(tzinfo=ZoneInfo(text(zone)))
+
+    return read
+
+
+def _from_base64(of: Any) -> bytes:
+    return base64.b64decode(text(of), validate=True)
 
 
 RARE: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {  # type, how it is written, and read
@@ -85,7 +158,30 @@ RARE: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {  # t
     ),
     "missing": (type(pd.NA), lambda v: None, lambda of: pd.NA),
     "decimal": (Decimal, str, Decimal),
+    "datetime": (datetime, _clock, _from_clock(datetime)),
     "date": (date, lambda v: v.isoformat(), date.fromisoformat),
+    "time": (time, _clock, _from_clock(time)),
+    "duration": (timedelta, lambda v: [v.days, v.seconds, v.microseconds], lambda of: timedelta(*of)),
+    "datetime64": (np.datetime64, _numpy_ticks, _from_ticks("M")),
+    "timedelta64": (np.timedelta64, _numpy_ticks, _from_ticks("m")),
+    "longdouble": (np.longdouble, lambda v: str(np.format_float_scientific(v)), np.longdouble),
+    "complex": (
+        complex,
+        lambda v: [pack(v.real), pack(v.imag)],
+        lambda of: complex(*(float(unpack(each)) for each in of)),
+    ),
+    "fraction": (
+        Fraction,
+        lambda v: [pack(v.numerator), pack(v.denominator)],
+        lambda of: Fraction(*map(unpack, of)),
+    ),
+    "bytes": (bytes, lambda v: base64.b64encode(v).decode(), _from_base64),
+    "uuid": (UUID, str, UUID),
+}
+BY_TYPE = {kind: (name, written) for name, (kind, written, _) in RARE.items()}
+READ: dict[str, Callable[[Any], Any]] = {
+    **{name: read for name, (_, _, read) in RARE.items()},
+    "mapping": lambda of: {unpack(key): unpack(each) for key, each in of},
 }
 
 
