@@ -77,6 +77,7 @@ def _visited(browser: Any, path: Path, work: Callable[[Any], T], look: Look) -> 
         device_scale_factor=look.scale,
     )
     try:
+        context.set_default_timeout(600_000)  # a busy machine is no defect
         page = context.new_page()
         _watch(page, address, seen)
         context.on("page", lambda other: seen.windows.append(other.url))

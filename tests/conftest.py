@@ -1,14 +1,57 @@
-"""What several test modules share: a browser, and small clusters."""
+"""What all tests share: calm surroundings, a browser, and small clusters."""
 
 from __future__ import annotations
 
+import gc
+import signal
+import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from browser import Chromium, started
 from clusters import dask_cluster, ray_cluster, spark_cluster
+
+CLUSTERS = {"dask_client", "ray", "spark", "chromium"}  # fixtures that are expensive to start
+
+settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("calm")  # a busy machine is no defect
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C, and let everything that tests start hear it: a shell makes background jobs ignore it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that use the same cluster run in the same process (``--dist loadgroup``), so that one is started."""
+    for item in items:
+        used = CLUSTERS & set(getattr(item, "fixturenames", ()))
+        if used and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(min(used)))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """What a failed test leaves open is closed now, where its warnings cannot fail another test."""
+    failed = item.session.testsfailed
+    result = yield
+    if item.session.testsfailed > failed:
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+            vars(sys).pop(name, None)
+        hook, sys.unraisablehook = sys.unraisablehook, lambda unraisable: None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                gc.collect()
+        finally:
+            sys.unraisablehook = hook
+    return result
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ def run(name: str, folder: Path) -> str:
         pytest.skip(f"examples/{name}.py needs {', '.join(missing)}: make examples installs them")
     page = folder / f"{name}.html"
     command = [sys.executable, "-X", "utf8", str(FOLDER / f"{name}.py"), str(page)]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=240)
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=3600)
     assert done.returncode == 0, done.stderr
     assert NEEDS[name] or not done.stderr, "no warnings, where all packages are ours to choose"
     assert str(page) in done.stdout

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import veridical as vd
-from fault_models import Failing, Fatal, Slow, rows, wavy
+from fault_models import Failing, Fatal, Slow, Waiting, rows, wavy
 from veridical.errors import VeridicalError
 from veridical.scale.runs import finished
 from veridical.scale.work import Chunk, Done, Failed, Job
@@ -158,37 +158,42 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {here!r})
 import veridical as vd
-from test_faults import Slow, explained
+from test_faults import Slow, Waiting, explained
 if __name__ == "__main__":
-    explained(Slow({seconds}), {store!r}, engine=vd.engines.Local(n_jobs={jobs}))
+    explained({model!r}, {store!r}, engine=vd.engines.Local(n_jobs={jobs}))
 """
 
 
 def test_the_caller_is_killed_and_comes_back(whole: vd.Store, tmp_path: Path) -> None:
     """Its workers live on for a moment: they write what the next run writes, too."""
     store = tmp_path / "store"
-    begun = started(SCRIPT.format(here=str(HERE), store=str(store), jobs=2, seconds=4))
-    try:
+    model = Waiting(1100, str(tmp_path / "go on"))  # the second of two parts waits
+    with started(SCRIPT.format(here=str(HERE), store=str(store), jobs=2, model=model)) as begun:
         wait_for(lambda: list(store.glob("part-*")), begun)
         begun.kill()
         begun.wait()
         before = {p.name: p.stat().st_mtime_ns for p in store.glob("part-*")}
         assert len(before) == 1
         assert not vd.Store(store).manifest["complete"]
+        Path(model.file).touch()
         assert_same(explained(wavy, store), whole)
         assert before.items() <= {p.name: p.stat().st_mtime_ns for p in store.glob("part-*")}.items()
-        begun.communicate(timeout=20)  # nobody holds the other end of its pipe: no worker is left
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(begun.pid, signal.SIGKILL)
+        begun.communicate(timeout=600)  # nobody holds the other end of its pipe: no worker is left
 
 
-def started(script: str) -> subprocess.Popen[bytes]:
-    """A script in a process group of its own."""
-    return subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stdout=subprocess.PIPE)
+@contextmanager
+def started(script: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A script in a process group of its own, of which nothing is left in the end."""
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
-def wait_for(there: Callable[[], Any], process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+def wait_for(there: Callable[[], Any], process: subprocess.Popen[bytes], seconds: float = 600) -> None:
     end = time.monotonic() + seconds
     while not there():
         assert process.poll() is None, "the process ended before it could be killed"
@@ -210,11 +215,11 @@ def test_ctrl_c_leaves_what_was_done(whole: vd.Store, tmp_path: Path) -> None:
 
 def test_two_runs_at_once(whole: vd.Store, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    script = SCRIPT.format(here=str(HERE), store=str(store), jobs=1, seconds=0.1)
-    both = [started(script), started(script)]
-    for each in both:
-        each.communicate(timeout=60)
-    assert [each.returncode for each in both] == [0, 0]
+    script = SCRIPT.format(here=str(HERE), store=str(store), jobs=1, model=Slow(0.1))
+    with started(script) as first, started(script) as second:
+        for each in (first, second):
+            each.communicate(timeout=600)
+            assert each.returncode == 0
     assert_same(vd.Store(store), whole)
 
 
@@ -227,7 +232,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))
 def test_a_disk_quota(whole: vd.Store, tmp_path: Path) -> None:
     """A part that does not fit is said to, and nothing half is left; with more room the run goes on."""
     store = tmp_path / "store"
-    script = LIMITED.format(most=20_000) + SCRIPT.format(here=str(HERE), store=str(store), jobs=1, seconds=0)
+    script = LIMITED.format(most=20_000) + SCRIPT.format(here=str(HERE), store=str(store), jobs=1, model=Slow(0))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
     assert "the disk is full" in done.stderr.splitlines()[-1]

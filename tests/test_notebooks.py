@@ -46,7 +46,7 @@ def notebook() -> Any:
     path = os.pathsep.join([str(TESTS), str(Path(vd.__file__).parents[1])])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the kernel's own parts
-        run = client.NotebookClient(made, timeout=300, kernel_name="python3")
+        run = client.NotebookClient(made, timeout=3600, kernel_name="python3")
         run.execute(env={**os.environ, "PYTHONPATH": path, "JUPYTER_PLATFORM_DIRS": "1"})
     return made
 

@@ -38,7 +38,7 @@ def inspected(page: Any) -> Any:
     """What is on the page after someone has opened, hovered, focused and clicked whatever there is."""
     page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
     for place in page.locator("[tabindex], summary, [data-tip]").all()[:5]:
-        place.hover(force=True, timeout=2000)
+        place.hover(force=True)
     for _ in range(5):
         page.keyboard.press("Tab")
     page.evaluate("() => document.querySelectorAll('a').forEach(a => a.click())")

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -435,11 +436,15 @@ def test_two_runs_at_once_leave_one_store(tmp_path: Path) -> None:
     where = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"}
     code = f"{ASKED}\nprint(run(*sys.argv[1:]).fingerprint)"
     command = [sys.executable, "-c", code, str(tmp_path / "both")]
-    runs = [subprocess.Popen([*command, size], stdout=subprocess.PIPE, env=where) for size in ("1024", "2048")]
-    here: dict[str, Any] = {}
-    exec(ASKED, here)
-    alone = here["run"](tmp_path / "alone", 4096).fingerprint
-    assert [run.communicate()[0].decode().strip() for run in runs] == [alone, alone]
+    with ExitStack() as stack:
+        runs = [
+            stack.enter_context(subprocess.Popen([*command, size], stdout=subprocess.PIPE, env=where))
+            for size in ("1024", "2048")
+        ]
+        here: dict[str, Any] = {}
+        exec(ASKED, here)
+        alone = here["run"](tmp_path / "alone", 4096).fingerprint
+        assert [run.communicate()[0].decode().strip() for run in runs] == [alone, alone]
     store = Store(tmp_path / "both")
     store.check()
     assert store.fingerprint == alone
