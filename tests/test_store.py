@@ -22,8 +22,9 @@ import veridical as vd
 from veridical import Explanations, InputError, ModelError, Store
 from veridical.attribute.given import checked_model, seed_of
 from veridical.scale.sources.memory import InMemory
-from veridical.scale.stores.folder import MANIFEST, Folder, begin, finish
+from veridical.scale.stores.folder import Folder, begin, finish
 from veridical.scale.stores.heads import Head, answers_of, content_of, seen_by, settings_of, told_by
+from veridical.scale.stores.manifests import MANIFEST
 from veridical.scale.stores.parts import Piece
 
 N = 120

@@ -27,25 +27,42 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     final = Path(os.path.realpath(path))
     with _told(path, final):
         old = final.stat() if final.exists() else None
-        if old is not None and stat.S_ISDIR(old.st_mode):
-            raise InputError(f"cannot save {path.name!r}: a folder has that name; give another")
-        if old is not None and not stat.S_ISREG(old.st_mode):
+        if old is not None and not stat.S_ISREG(old.st_mode) and not stat.S_ISDIR(old.st_mode):
             with final.open("wb") as stream:
                 yield stream
             return
-        if old is not None and not os.access(final, os.W_OK):
-            raise InputError(f"cannot save {path.name!r}: the file that is there may not be changed")
-        temporary = final.with_name(f".veridical-{uuid.uuid4().hex}.tmp")
-        try:
-            with temporary.open("xb") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            if old is not None:
-                temporary.chmod(stat.S_IMODE(old.st_mode))
-            os.replace(temporary, final)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with _replaced(final, path.name, old) as stream:
+            yield stream
+
+
+@contextmanager
+def replacing_entry(path: Path) -> Iterator[BinaryIO]:
+    """As ``replacing``, but a link, or a pipe, is itself replaced: nothing is ever written to where it leads."""
+    with _told(path, path):
+        old = path.lstat() if os.path.lexists(path) else None
+        kept = old is not None and (stat.S_ISREG(old.st_mode) or stat.S_ISDIR(old.st_mode))
+        with _replaced(path, path.name, old if kept else None) as stream:
+            yield stream
+
+
+@contextmanager
+def _replaced(final: Path, name: str, old: os.stat_result | None) -> Iterator[BinaryIO]:
+    """A temporary file that takes the place of a regular one, or of none."""
+    if old is not None and stat.S_ISDIR(old.st_mode):
+        raise InputError(f"cannot save {name!r}: a folder has that name; give another")
+    if old is not None and not os.access(final, os.W_OK):
+        raise InputError(f"cannot save {name!r}: the file that is there may not be changed")
+    temporary = final.with_name(f".veridical-{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("xb") as stream:  # exclusive: it follows no link
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if old is not None:
+            temporary.chmod(stat.S_IMODE(old.st_mode))
+        os.replace(temporary, final)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

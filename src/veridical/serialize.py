@@ -25,7 +25,7 @@ from veridical.packing.explanations import Pool, pack_explanation, pack_verdict
 from veridical.packing.groups import pack_grouping, pack_membership, unpack_grouping, unpack_membership
 from veridical.packing.picks import pack_pick, unpack_pick
 from veridical.packing.reports import pack_report, unpack_report
-from veridical.packing.values import STRICT
+from veridical.packing.values import STRICT, parse
 from veridical.pages import Page
 from veridical.records import VERSION, Explanation, Explanations, Verdict
 from veridical.summarize.records import Grouping, Membership, Pick
@@ -239,22 +239,13 @@ def write_json(record: Loaded, stream: BinaryIO) -> None:
 
 def _read_json(stream: BinaryIO, name: str) -> Loaded:
     with reading(name):
-        document = _parsed(stream.read().decode("utf-8-sig"))
+        document = parse(stream.read().decode("utf-8-sig"))
         kind, pool, items = _kind(document, name), Pool(), document["items"]
         _check_sum("".join(map(STRICT.encode, items)) if "checksum" in document else "", document, name)
         if kind in UNPACKERS:
             (body,) = items
             return UNPACKERS[kind](body)
         return _record(kind, [pool.explanation(body) for body in items])
-
-
-def _parsed(text: str) -> Any:
-    """Strict JSON: no nan and no infinity, which are written as texts."""
-
-    def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no JSON")
-
-    return json.loads(text, parse_constant=refuse)
 
 
 def _checksum(content: str) -> str:
@@ -291,7 +282,7 @@ def _read_parquet(stream: BinaryIO, name: str) -> Loaded:
         if kind in UNPACKERS:
             written = {key.decode(): value.decode() for key, value in file.schema_arrow.metadata.items()}
             _check_sum(written[kind], written, name)
-            return UNPACKERS[kind](_parsed(written[kind]))
+            return UNPACKERS[kind](parse(written[kind]))
         for group in range(file.num_row_groups):
             made += explanations_of(_explained(file.read_row_group(group)), pool)
         return _record(kind, made)

@@ -20,7 +20,7 @@ from veridical.read.records import TEXT
 from veridical.records import Explanations
 from veridical.render.progress import clock, speed
 from veridical.represent.rows import Rows
-from veridical.scale.stores.folder import MANIFEST
+from veridical.scale.stores.manifests import MANIFEST
 from veridical.scale.stores.store import Store
 from veridical_command import asked
 

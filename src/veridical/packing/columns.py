@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, pairwise
@@ -12,7 +11,7 @@ import numpy as np
 
 from veridical.errors import InputError
 from veridical.packing.explanations import ARRAYS, FACTS, NUMBERS, TEXTS, Pool, pack_findings
-from veridical.packing.values import STRICT, encode, pack_view
+from veridical.packing.values import STRICT, encode, pack_view, parse
 from veridical.records import Explanation, Part
 
 UNSEEN = ("view", "map", "findings", "row_name")  # columns that an older file may not have, each JSON or nothing
@@ -138,7 +137,7 @@ def explanations_of(table: Any, pool: Pool) -> Iterator[Explanation]:
     rows = table.drop_columns([*lists, *(name for name in OWN if name in table.schema.names)]).to_pylist()
     for row, values, (start, stop) in zip(rows, own, pairwise(offsets.tolist()), strict=True):
         row["target"] = int(row["target"]) if row["target_is_index"] else row["target"]
-        row |= {key: json.loads(row.get(key) or "null") for key in UNSEEN}
+        row |= {key: parse(row.get(key) or "null") for key in UNSEEN}
         row["parts"] = tuple(parts[start:stop])
         row["weights"], row["intervals"] = weights[start:stop], intervals[start:stop]
         row["row"], row["own"] = row.pop("row_name"), values
@@ -155,4 +154,4 @@ def _own(numbers: list[Any] | None, texts: list[Any] | None) -> Sequence[Any]:
     if not texts:
         return numbers or ()
     pairs = zip(numbers or (), texts, strict=True)
-    return [number if text is None else json.loads(text) for number, text in pairs]
+    return [number if text is None else parse(text) for number, text in pairs]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from veridical.packing.values import finite, floats, numbers, pack, pack_view, unpack, unpack_view
+from veridical.packing.values import finite, floats, numbers, pack, pack_view, parse, unpack, unpack_view
 from veridical.records import Explanation, Measured, Part, Verdict, View
 
 NUMBERS = ("intercept", "prediction", "local_prediction", "fidelity", "effective_size", "top_probability")
@@ -107,12 +107,12 @@ class Pool:
     def part(self, name: str, column: str, relation: str, value: str) -> Part:
         key = (name, column, relation, value)
         if key not in self._parts:
-            self._parts[key] = Part(*self.texts(key[:3]), unpack(json.loads(value)))  # type: ignore[call-arg]
+            self._parts[key] = Part(*self.texts(key[:3]), unpack(parse(value)))  # type: ignore[call-arg]
         return self._parts[key]
 
     def recipe(self, text: str) -> Mapping[str, Any]:
         if text not in self._recipes:
-            self._recipes[text] = MappingProxyType(unpack(json.loads(text)))
+            self._recipes[text] = MappingProxyType(unpack(parse(text)))
         return self._recipes[text]
 
     def verdict(self, body: Mapping[str, Any]) -> Verdict:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
@@ -28,6 +29,8 @@ STRICT = json.JSONEncoder(allow_nan=False)
 TAGS = frozenset({"float", "tuple", "timestamp", "mapping", "value"})
 AS_IT_IS = frozenset({bool, int, str, type(None)})
 LONG = 10_000  # bits of a whole number: Python refuses to write longer ones in decimals
+DEEPEST = 100  # lists and objects in each other
+STRINGS, BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL), re.compile(r"[^\[\]{}]+")
 PLAIN = "biufcmMSU"  # kinds of arrays whose bytes are their values
 
 
@@ -192,6 +195,20 @@ def encode(value: Any) -> str:
     if type(value) is tuple and {type(v) for v in value} == {float} and math.isfinite(sum(value)):
         return f'{{"tuple": {list(value)!r}}}'
     return STRICT.encode(value if type(value) is str else pack(value))
+
+
+def parse(text: str) -> Any:
+    """Strict JSON, which has no nan and no infinity, and is not nested beyond what any record is."""
+    if text.count("[") + text.count("{") > DEEPEST:
+        marks = BRACKETS.sub("", STRINGS.sub("", text)).encode("ascii", "replace")
+        steps = np.where(np.isin(np.frombuffer(marks, np.uint8), np.frombuffer(b"[{", np.uint8)), 1, -1)
+        if np.cumsum(steps).max(initial=0) > DEEPEST:
+            raise ValueError(f"it is nested more than {DEEPEST} deep")
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def finite(value: Any) -> Any:

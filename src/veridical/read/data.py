@@ -15,7 +15,7 @@ from veridical.read.files import STDIN, Found, files_of
 from veridical.read.media import lines_of, pictures_of, sounds_of, texts_of
 from veridical.read.records import ARRAY, TABLE, TABLES, TEXT, Data, Reading
 from veridical.read.tables import table_of
-from veridical.scale.stores.folder import MANIFEST
+from veridical.scale.stores.manifests import MANIFEST
 from veridical.scale.stores.store import Store, instances_of
 
 FOLDER = "folder"  # the label of files: the name of the folder that they are in

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from veridical.errors import InputError, require
-from veridical.packing.values import encode, pack, unpack
+from veridical.packing.values import encode, pack, parse, unpack
 
 KEPT, OWN, INSTANCE = "keep: ", "instance: ", "instance"  # before names of columns; the column of arrays and texts
 LABELS = "labels"  # of the columns of the instances, in the metadata
@@ -85,7 +85,7 @@ def instances_in(table: Any) -> Any:
             "the store does not hold the instances, for only table rows and texts are stored: give them as X"
         )
     if names != [INSTANCE]:
-        labels = unpack(json.loads((table.schema.metadata or {})[LABELS.encode()]))
+        labels = unpack(parse((table.schema.metadata or {})[LABELS.encode()].decode()))
         return pd.DataFrame({j: table.column(name).to_pandas() for j, name in enumerate(names)}).set_axis(
             labels, axis=1
         )

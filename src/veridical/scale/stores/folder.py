@@ -20,24 +20,15 @@ from typing import Any
 import numpy as np
 
 from veridical.errors import InputError, require
-from veridical.files import replacing
-from veridical.packing.values import pack
+from veridical.files import replacing_entry
+from veridical.packing.values import pack, unpack
 from veridical.records import VERSION
 from veridical.scale.stores.digests import MODULUS
 from veridical.scale.stores.heads import Head
+from veridical.scale.stores.manifests import MANIFEST, read_manifest, receipts_in
 from veridical.scale.stores.parts import Piece, Receipt, opened, packed, receipt_of
 from veridical.serialize import SCHEMA
 
-MANIFEST = "manifest.json"
-FIELDS: dict[str, Any] = {  # of a manifest, and their types
-    **dict.fromkeys(("identity", "version", "represent"), str),
-    **dict.fromkeys(("recipe", "data"), dict),
-    **dict.fromkeys(("keep", "parts"), list),
-    **dict.fromkeys(("chunk_rows", "n_shared_calls"), int),
-    "complete": bool,
-    "n_rows": (int, type(None)),
-    "answers": (list, type(None)),
-}
 PART = re.compile(r"part-(\d{6,})\.parquet")
 STALE = 3600  # seconds after which nobody is writing a temporary file any more
 CLOSE = 1e-5  # of the largest answer: how far answers of the same model may differ, on another machine
@@ -55,7 +46,7 @@ class Folder:
         """Write a part file, whole or not at all."""
         payload, receipt = packed(piece, self.identity)
         try:
-            with replacing(part_path(self.path, piece.number)) as stream:
+            with replacing_entry(part_path(self.path, piece.number)) as stream:
                 stream.write(payload)
         except InputError as cause:
             if self.receipt(piece.number) is None:  # else another run has finished the store, and cleaned up
@@ -143,7 +134,7 @@ def finish(folder: Folder, n_rows: int, n_calls: int) -> None:
         )
     known["parts"] = [{k: v for k, v in asdict(r).items() if k != "store"} for r in receipts.values()]
     try:
-        with replacing(folder.path / MANIFEST) as stream:
+        with replacing_entry(folder.path / MANIFEST) as stream:
             stream.write(_bytes(known))
     except InputError:
         if not read_manifest(folder.path)["complete"]:  # else another run was quicker, and cleaned up
@@ -157,40 +148,10 @@ def is_complete(folder: Folder, receipts: Mapping[int, Receipt]) -> bool:
     return bool(known["complete"]) and sum(r.stop - r.start for r in receipts.values()) == known["n_rows"]
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """What the manifest says, if this version can read it."""
-    try:
-        known = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        if known["veridical"] != "store":
-            raise KeyError("veridical")
-        schema = int(known["schema"])
-    except OSError as cause:
-        raise InputError(f"{str(path)!r} is no store of explanations: it has no {MANIFEST}") from cause
-    except (KeyError, TypeError, ValueError) as cause:
-        raise _damaged(path) from cause
-    if schema > SCHEMA:
-        raise InputError(
-            f"the store {str(path)!r} has schema {schema}, written by veridical {known.get('version')}; "
-            f"this version reads up to schema {SCHEMA}: upgrade veridical"
-        )
-    if any(not isinstance(known.get(key), kind) for key, kind in FIELDS.items()):
-        raise _damaged(path)
-    return dict(known)
-
-
-def _damaged(path: Path) -> InputError:
-    return InputError(
-        f"{MANIFEST} in {str(path)!r} is damaged, or was not written by veridical: give another folder"
-    )
-
-
 def known_receipts(path: Path, manifest: Mapping[str, Any]) -> tuple[Receipt, ...]:
     """Of all parts that are there: as the manifest of a complete store has them, else as they say themselves."""
     if manifest["complete"]:
-        try:
-            return tuple(Receipt(**each, store=str(manifest["identity"])) for each in manifest["parts"])
-        except TypeError as cause:
-            raise _damaged(path) from cause
+        return receipts_in(path, manifest)
     folder = Folder(path, str(manifest["identity"]), int(manifest["chunk_rows"]))
     return tuple(folder.receipts().values())
 
@@ -269,7 +230,7 @@ def _contents(known: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
 
 def _answers(old: Any, new: Any) -> list[str]:
     """Whether the model answers the first rows as it did, up to what another machine may round otherwise."""
-    was, now = (np.array(each, dtype=np.float64) for each in (old, new))
+    was, now = (np.array(unpack(each), dtype=np.float64) for each in (old, new))
     if was.shape != now.shape:
         return [f"the model gave answers of shape {was.shape} to the first rows, and gives {now.shape}"]
     apart = float(np.abs(was - now).max(initial=0.0))
@@ -290,7 +251,7 @@ def _create(path: Path, manifest: Mapping[str, Any]) -> None:
     """Write the manifest unless another run was quicker."""
     temporary = path / f".veridical-{uuid.uuid4().hex}.tmp"
     try:
-        with replacing(temporary) as stream:
+        with replacing_entry(temporary) as stream:
             stream.write(_bytes(manifest))
         try:
             os.link(temporary, path / MANIFEST)  # fails if it is there, and appears whole

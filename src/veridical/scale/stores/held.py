@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,7 @@ import numpy as np
 from veridical.errors import InputError
 from veridical.packing.columns import distinct
 from veridical.packing.explanations import TEXTS
-from veridical.packing.values import encode, unpack, unpack_view
+from veridical.packing.values import encode, parse, unpack, unpack_view
 from veridical.records import Explanation, Explanations, Part, View
 from veridical.scale.stores.store import Store
 from veridical.serialize import ROWS, columns_of, load, reading
@@ -112,7 +111,7 @@ class Stored:
                 known = "view" in table.schema.names
                 packed = table.column("view").to_pylist() if known else [None] * len(counts)
                 for count, text in zip(counts, packed, strict=True):
-                    view = unpack_view(json.loads(text)) if text else None
+                    view = unpack_view(parse(text)) if text else None
                     yield count, view if isinstance(view, View) else None
 
     def _batch(self, table: Any) -> Batch:
@@ -129,7 +128,7 @@ class Stored:
         return Batch(
             tuple(int(target) if is_index else target for target, is_index in indexed),
             counts[0].astype(np.int64),
-            tuple(Part(*texts, unpack(json.loads(value))) for *texts, value in found),  # type: ignore[call-arg]
+            tuple(Part(*texts, unpack(parse(value))) for *texts, value in found),  # type: ignore[call-arg]
             tuple(_key(*texts) for texts in found),
             codes,
             lists["weights"].flatten().to_numpy(),

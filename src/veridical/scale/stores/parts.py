@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,12 +19,15 @@ import pandas as pd
 from veridical.errors import InputError, require, tame
 from veridical.packing.columns import arrow_array, arrow_schema, as_unicode, columns, explanations_of
 from veridical.packing.explanations import Pool
+from veridical.packing.values import parse
 from veridical.records import VERSION, Explanation
 from veridical.scale.stores.beside import beside
 from veridical.scale.stores.digests import digest_of
 from veridical.serialize import ROWS, SCHEMA
 
 FLOATS = ("float", "double")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+LARGEST = 2**53  # rows and calls that are counted
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 Found: TypeAlias = Explanation | str  # the explanation of a row, or why there is none
 
@@ -55,6 +60,32 @@ class Receipt:
     fidelity: float  # sum over explanations that have one
     n_fidelity: int  # how many these are
     digest: str  # of the content: sums of them, modulo 2^256, are that of all rows
+
+
+def receipt_from(body: Any) -> Receipt:
+    """What a part says of itself, if it can be true."""
+    found = Receipt(**body)
+    counted = [each.name for each in fields(Receipt) if each.type == "int"]
+    if not all(is_count(getattr(found, name)) for name in counted):
+        raise ValueError("a count is none")
+    if not found.start < found.stop:
+        raise ValueError("it holds no rows")
+    if max(found.n_failed, found.n_passed, found.n_fidelity) > found.stop - found.start:
+        raise ValueError("it counts more rows than it has")
+    if not _is_number(found.fidelity) or not isinstance(found.store, str):
+        raise ValueError("its fidelity is no number, or its store has no name")
+    if not isinstance(found.digest, str) or not DIGEST.fullmatch(found.digest):
+        raise ValueError("its digest is none")
+    return found
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number that a run may have counted to."""
+    return type(value) is int and 0 <= value <= LARGEST
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 def packed(piece: Piece, store: str) -> tuple[bytes, Receipt]:
@@ -113,7 +144,7 @@ def _receipt(piece: Piece, store: str, digest: int) -> Receipt:
         n_failed=len(piece.explanations) - len(items),
         n_calls=int(piece.n_calls),
         n_passed=sum(e.verdict.passed for e in items),
-        fidelity=float(sum(fidelities)),
+        fidelity=max(-sys.float_info.max, min(float(sum(fidelities)), sys.float_info.max)),
         n_fidelity=len(fidelities),
         digest=f"{digest:064x}",
     )
@@ -135,6 +166,8 @@ def opened(path: Path) -> Iterator[Any]:
     """A part file, as a ParquetFile; whatever it makes a decoder raise, the user hears what to do."""
     parquet = require("pyarrow.parquet", extra="parquet")
     try:
+        if not path.is_file():  # a pipe would never end
+            raise FileNotFoundError("there is no such file")
         with path.open("rb") as stream:
             yield parquet.ParquetFile(stream, page_checksum_verification=True)
     except InputError:
@@ -156,7 +189,7 @@ def receipt_of(file: Any) -> Receipt:
     written = (file.schema_arrow.metadata or {}).get(b"part")
     if written is None:
         raise InputError("this is no part of a store")
-    found = Receipt(**json.loads(written))
+    found = receipt_from(parse(written.decode()))
     if file.metadata.num_rows != found.stop - found.start:
         raise ValueError(f"{file.metadata.num_rows} rows where {found.stop - found.start} were written")
     return found

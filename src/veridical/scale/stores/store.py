@@ -19,7 +19,8 @@ from veridical.packing.explanations import Pool
 from veridical.records import Explanation, Explanations, Record
 from veridical.scale.stores.beside import KEPT, columns_beside, instances_in
 from veridical.scale.stores.digests import digest_of
-from veridical.scale.stores.folder import fingerprint, known_receipts, part_path, read_manifest
+from veridical.scale.stores.folder import fingerprint, known_receipts, part_path
+from veridical.scale.stores.manifests import read_manifest
 from veridical.scale.stores.parts import Receipt, damaged, found_in, opened
 from veridical.serialize import ROWS, columns_of
 
