@@ -157,7 +157,7 @@ def test_a_token_of_two_words_is_of_that_which_has_more_of_it() -> None:
     parts = vd.Tokens(pairs, MASK)("a good film b")
     np.testing.assert_array_equal(parts.places.labels, [1, 2, 3])
     assert parts.names == ("a", "good", "film", "b")
-    assert "1 part has no token of its own" in parts.notes[-1]
+    assert "1 word was not tested: there is no token of it" in parts.replacement.notes[-1]
 
 
 def padded(text: str) -> tuple[list[int], list[tuple[int, int]]]:
@@ -195,7 +195,8 @@ def test_what_is_cut_off_is_said() -> None:
         return ids[:3], spans[:3]
 
     why = vd.explain(lambda ids: ids[:, 1] / 40, vd.Tokens(short, MASK), "dull but fine", method=METHOD)
-    assert any("1 part has no token of its own" in note for note in why.notes)
+    assert any("1 word was not tested: there is no token of it" in note for note in why.notes)
+    np.testing.assert_array_equal(why.tested, [True, True, False])
 
 
 BAD: dict[str, tuple[Any, tuple[str, ...]]] = {

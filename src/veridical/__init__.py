@@ -48,7 +48,17 @@ from veridical.records import Explanation, Explanations, Measured, Neighborhood,
 from veridical.reports import audit, debug, evaluate, veracity
 from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
 from veridical.represent.fields import Fields
-from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
+from veridical.represent.fill import (
+    Blur,
+    Constant,
+    Fallback,
+    Inpaint,
+    Interpolate,
+    Least,
+    Noise,
+    PartMean,
+    WholeMean,
+)
 from veridical.represent.low_rank import LowRank
 from veridical.represent.mel import Mel
 from veridical.represent.pictures import Grid, Superpixels
@@ -102,6 +112,7 @@ __all__ = [
     "Explanation",
     "Explanations",
     "Factory",
+    "Fallback",
     "Felzenszwalb",
     "Fields",
     "Gaussian",

@@ -233,6 +233,30 @@ class Refillable(Removable, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Replacement(Record):
+    """What stands in for the parts, held against the parts themselves."""
+
+    unchanged: Bools  # (d,) parts that it leaves as they are, or nearly so: taking them away tests nothing
+    notes: tuple[str, ...] = ()  # which parts those are, or what replaced them instead, in words
+
+    @classmethod
+    def sound(cls, n_parts: int) -> Replacement:
+        """One that changes every part."""
+        return cls(np.zeros(n_parts, bool))
+
+
+@runtime_checkable
+class Replaceable(Representation, Protocol):
+    """A Representation that knows which of its parts their replacement leaves as they are.
+
+    Those parts are shown as not tested: without it, every part counts as tested.
+    """
+
+    @property
+    def replacement(self) -> Replacement: ...
+
+
 @runtime_checkable
 class Placed(Representation, Protocol):
     """A Representation whose parts lie at places of the instance, each place in one part at most."""
@@ -258,6 +282,9 @@ class Step(Record):
     both: Bools  # (d,) parts that have two ways to go
     drawn: bool  # whether another seed moves them otherwise
     says: str  # how far parts are moved, in words: "each value by 0.3, up or down"
+    still: Bools | None = (
+        None  # (d,) parts that it does not move at all, such as silent sounds; None: it moves all
+    )
 
 
 @runtime_checkable
@@ -362,6 +389,7 @@ class Fit(Record):
     degrees: float  # of freedom, for the intervals
     path: tuple[str, ...] = ()  # of a tree, from the root to the leaf
     relative: bool = False  # errors say how large a weight is, and never turn its sign
+    tested: Bools | None = None  # (d,) False where the replacement of a part left it as it was; None: all were
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,8 +446,10 @@ class Explanation(Seen):
     """One prediction explained, with the evidence for it."""
 
     parts: tuple[Part, ...]
-    weights: Floats  # (d,)
-    intervals: Floats  # (d, 2): 95 %, of the sampling error; infinite where a part was not measured
+    weights: Floats  # (d,); nan where a part was not tested, because its replacement left it as it was
+    intervals: (
+        Floats  # (d, 2): 95 %, of the sampling error; infinite where a part was not measured, else as weights
+    )
     intercept: float
     prediction: float
     local_prediction: float
@@ -446,18 +476,28 @@ class Explanation(Seen):
         return tuple(part.name for part in self.parts)
 
     @property
+    def tested(self) -> Bools:
+        """Whether each part was tested (d,): not where its replacement left it (nearly) as it was.
+
+        A part that was not tested has no weight, which is nan, and counts for nothing: not even as zero.
+        """
+        return np.asarray(~np.isnan(self.weights))
+
+    @property
     def shares(self) -> dict[str, float]:
-        """The share of all weight, in size, that each column or field has."""
-        total = float(np.abs(self.weights).sum()) or 1.0
+        """The share of all weight, in size, that each column or field has; without those that were not tested."""
+        total = float(np.nansum(np.abs(self.weights))) or 1.0
         found: dict[str, float] = {}
         for part, weight in zip(self.parts, self.weights, strict=True):
-            found[part.column] = found.get(part.column, 0.0) + abs(float(weight)) / total
+            if not math.isnan(weight):
+                found[part.column] = found.get(part.column, 0.0) + abs(float(weight)) / total
         return found
 
     def top(self, k: int = 5) -> list[tuple[str, float]]:
-        """The k heaviest parts by size of weight; parts with weight zero are never among them."""
+        """The k heaviest parts by size of weight; parts with weight zero, or not tested, are never among them."""
         order = np.argsort(-np.abs(self.weights), kind="stable")[: max(k, 0)]
-        return [(self.parts[j].name, float(self.weights[j])) for j in order if self.weights[j] != 0]
+        found = [(self.parts[j].name, float(self.weights[j])) for j in order]
+        return [(name, weight) for name, weight in found if weight != 0 and not math.isnan(weight)]
 
     def to_frame(self) -> pd.DataFrame:
         from veridical.frames import frame

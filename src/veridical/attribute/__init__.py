@@ -22,7 +22,17 @@ from veridical.attribute.shapley import KernelShap
 from veridical.attribute.tree import Tree
 from veridical.attribute.undo import Undo
 from veridical.masks import Gaussian
-from veridical.represent.fill import Blur, Constant, Inpaint, Interpolate, Least, Noise, PartMean, WholeMean
+from veridical.represent.fill import (
+    Blur,
+    Constant,
+    Fallback,
+    Inpaint,
+    Interpolate,
+    Least,
+    Noise,
+    PartMean,
+    WholeMean,
+)
 from veridical.represent.low_rank import LowRank
 
 METHODS: dict[str, Any] = {
@@ -57,7 +67,7 @@ SETTINGS: dict[str, Any] = {
     for known in (
         *METHODS.values(),
         *(TopK, Gaussian, Linear, Tree),
-        *(Blur, Constant, Inpaint, Interpolate, Least, LowRank, Noise, PartMean, WholeMean),
+        *(Blur, Constant, Fallback, Inpaint, Interpolate, Least, LowRank, Noise, PartMean, WholeMean),
         *(highest_weights, lasso_path, forward_selection, as_package, plain_mean, nothing),
     )
 }

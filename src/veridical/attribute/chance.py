@@ -47,7 +47,7 @@ class RandomParts:
             total, unknown = float(weights.sum()), np.where(chosen, np.inf, 0.0)
             fit = Fit(weights, 0.0, np.diag(unknown), total, float("nan"), ~chosen, chosen, 1.0)
             verdict = Verdict(False, 0.0, TopK().probability, SAYS)
-            return Answer(fit, Evidence(intervals(fit), 0.0, (), verdict), TopK().k, 1, 1.0)
+            return Answer(fit, Evidence(intervals(fit), 0.0, (), verdict), TopK().k, 1, 1.0, verdict=verdict)
 
         outputs = removal(np.ones((1, d), bool), 0)
         return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)

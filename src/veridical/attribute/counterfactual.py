@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -20,7 +20,17 @@ from veridical.attribute.sensitivity import Moves, movable, steps_of
 from veridical.attribute.slopes import by_function
 from veridical.errors import InputError, check_number, check_positive, check_whole
 from veridical.masks import child_of
-from veridical.records import Bools, Explanation, Floats, Ints, Movable, Refillable, Representation, Seed
+from veridical.records import (
+    Bools,
+    Explanation,
+    Floats,
+    Ints,
+    Movable,
+    Refillable,
+    Replacement,
+    Representation,
+    Seed,
+)
 
 PROBE = 0.125  # standard deviations that parts are moved by to find the slope, as in Sensitivity
 BLOCKS = 32  # of a part, about, whose values are drawn together: of more, a few draws say nothing of each
@@ -101,7 +111,8 @@ class Trial:
                 break
         alone = ~np.eye(len(self.parts.names), dtype=bool)
         outputs = stacked([self.own, self.ask(subject.refilled(change).keeping(alone, self.seed))])
-        return self._concluded(outputs, lambda y: y[0] - y[1:], _found(change, back))
+        tested = Replacement.sound(len(self.parts.names))  # the slope was asked for everywhere
+        return self._concluded(outputs, lambda y: y[0] - y[1:], _found(change, back), tested)
 
     def by_moves(self) -> tuple[Explanation, ...]:
         """The effect of the move of each part that lowers the output most."""
@@ -112,7 +123,8 @@ class Trial:
         named = ", ".join(names[j] for j in np.flatnonzero(back)[:NAMED]) or "none"
         more = f" and {int(back.sum()) - NAMED} more" if back.sum() > NAMED else ""
         note = f"tried on each part alone: {moves.says}; parts that take the decision back so: {named}{more}"
-        return self._concluded(stacked([self.own, moves.outputs]), lambda y: moves.most(y[0] - y[1:]), note)
+        outputs = stacked([self.own, moves.outputs])
+        return self._concluded(outputs, lambda y: moves.most(y[0] - y[1:]), note, moves.replacement)
 
     def _by_gradients(self, subject: Subject) -> Iterator[Floats]:
         """By the network's own gradients."""
@@ -144,9 +156,12 @@ class Trial:
         threshold = self.method.threshold
         return np.asarray(decided(outputs, threshold) != decided(self.own, threshold))
 
-    def _concluded(self, outputs: Floats, falls: Callable[[Floats], Floats], note: str) -> tuple[Explanation, ...]:
+    def _concluded(
+        self, outputs: Floats, falls: Callable[[Floats], Floats], note: str, moved: Replacement
+    ) -> tuple[Explanation, ...]:
         def answer(asked: Outputs) -> Answer:
-            return judged(fit_of(falls(asked.y)[None], float(asked.y[0])), asked, sum(self.counted), (note,))
+            made = judged(fit_of(falls(asked.y)[None], float(asked.y[0])), asked, sum(self.counted), (note,))
+            return replace(made, replacement=moved)
 
         question = Question(self.model, self.parts, [self._on_arrays], self.seed, removes=True)
         return question.conclude(self.method, outputs, answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from veridical.attribute.ask import Model, stacked
 from veridical.attribute.question import Answer, Outputs, Question, judged
 from veridical.attribute.removal import Removal
 from veridical.attribute.sensitivity import Sensitivity
-from veridical.attribute.undo import Undo, Weighed, undone, weighed
+from veridical.attribute.undo import Undo, Weighed, put_back, undone, weighed
 from veridical.errors import InputError, check_positive
 from veridical.records import Explanation, Floats, Refillable, Representation, Seed
 from veridical.represent.fill import Blur, Fill
@@ -68,7 +68,9 @@ class Either:
             share = share if change.weights.any() else 0.0
             found = mixed(content, change, share)
             notes = (_words(detail * asked.unit, share), *found.notes(representation.names))
-            return judged(found.fit(float(asked.y[0])), asked, n_calls, notes)
+            fills = (*self.content.fills[: None if share < 1 else 0], *self.change.fills[: None if share else 0])
+            made = judged(found.fit(float(asked.y[0])), asked, n_calls, notes)
+            return replace(made, replacement=put_back(representation, fills))
 
         return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)
 

@@ -16,6 +16,7 @@ from veridical.records import Bools, Fit, Floats, Ints, Verdict
 DRAWS = 256
 CANDIDATES = 64
 GOOD_FIT = 0.5
+MOST_UNTESTED = 0.5  # share of parts: where more were not tested, what the others say is no explanation
 TINY = 1e-100
 BOTH = np.array([-1.0, 1.0])
 
@@ -160,13 +161,17 @@ def tied_groups(fit: Fit, k: int) -> list[tuple[int, ...]]:
 def judge(fit: Fit, rule: TopK, probability: float, groups: list[tuple[int, ...]], n_calls: int) -> Verdict:
     """One sentence on what to believe and why."""
     clear: list[bool] = _clear_of_zero(fit).tolist()
+    untested = 0 if fit.tested is None else int((~fit.tested).sum())
+    if most_untested(fit):
+        return not_tested(untested, len(fit.weights), rule.probability)
     if not groups or not any(clear[j] for g in groups for j in g):
         sentence = f"No evidence: after {n_calls} calls no part's weight can be told from zero."
         return Verdict(False, probability, rule.probability, sentence)
     words = _ranking_words(groups, clear)
-    missed = int((~fit.measured).sum())
-    if missed:
-        words.append(f"{missed} {'part was' if missed == 1 else 'parts were'} not measured")
+    missed = int((~fit.measured).sum()) - untested
+    for count, what in ((missed, "measured"), (untested, "tested")):
+        if count:
+            words.append(f"{count} {'part was' if count == 1 else 'parts were'} not {what}")
     if probability < rule.probability:
         k = min(rule.k, int((fit.measured & fit.chosen).sum()) - 1)  # the top of all parts is always right
         top = f"the top {k}" if k > 1 else "the first"
@@ -189,6 +194,20 @@ def no_evidence(own: float, sampled: float, n_calls: int, expected: float) -> Ve
             f"No evidence: the model answers {own:.6g} here, but {sampled:.6g} to all {n_calls - 1} samples: "
             "they cannot show why, since it may need several parts at once."
         )
+    return Verdict(False, 0.0, expected, sentence)
+
+
+def most_untested(fit: Fit) -> bool:
+    """Whether so many parts were not tested that the others are no explanation."""
+    return fit.tested is not None and bool((~fit.tested).mean() > MOST_UNTESTED)
+
+
+def not_tested(n: int, d: int, expected: float) -> Verdict:
+    """The verdict where most parts, or all, were replaced by what was there."""
+    what = f"none of the {d} parts was tested" if n == d else f"{n} of {d} parts were not tested"
+    sentence = (
+        f"No evidence: {what}, because what replaces them is what was there; the notes say what to try instead."
+    )
     return Verdict(False, 0.0, expected, sentence)
 
 

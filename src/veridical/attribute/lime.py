@@ -227,14 +227,14 @@ class Lime:
     def _answer(self, near: Neighborhood, asked: Outputs, fit: Fit, probability: float) -> Answer:
         """A fit with its evidence."""
         y, n_calls, size = asked.y, len(asked.y), effective_size(near.weights[1:])
-        evidence = weigh(fit, self.until, probability, n_calls)
+        evidence, verdict = weigh(fit, self.until, probability, n_calls), None
         if is_flat(y[1:]):
             sampled = float(y[0] if is_flat(y) else y[1]) * asked.unit  # rounding is no answer of its own
             verdict = no_evidence(float(y[0]) * asked.unit, sampled, n_calls, self.until.probability)
-            evidence = replace(evidence, verdict=verdict)
         elif not near.design.exact and size < len(near.names) + 2:
-            evidence = replace(evidence, verdict=too_few(size, n_calls, self.until.probability))
-        return Answer(fit, evidence, self.until.k, n_calls, size, self.notes(fit))
+            verdict = too_few(size, n_calls, self.until.probability)
+        notes = self.notes(fit)
+        return Answer(fit, evidence, self.until.k, n_calls, size, notes, rule=self.until, verdict=verdict)
 
     def notes(self, fit: Fit) -> tuple[str, ...]:
         """What a reader should know of a fit by these settings."""

@@ -20,7 +20,18 @@ from veridical.attribute.removal import removable
 from veridical.attribute.slopes import Slopes, by_function, reader
 from veridical.errors import InputError, require
 from veridical.masks import child_of
-from veridical.records import Explanation, Fit, Floats, Placed, Record, Removable, Representation, Seed, Verdict
+from veridical.records import (
+    Explanation,
+    Fit,
+    Floats,
+    Placed,
+    Record,
+    Removable,
+    Replacement,
+    Representation,
+    Seed,
+    Verdict,
+)
 
 AT_ONCE = 2**22  # numbers of all draws that are held at once, about
 UNMEASURED = "how well the map agrees with what the network does was not measured"
@@ -50,6 +61,7 @@ class Drawn:
     draws: Any = None  # (r, m, *shape), of which the values are the means
     reference: Any = None  # (r,) what the output exceeds by the sum of the values, where it should
     outputs: Any = None  # (r,) at the inputs themselves, where the method has met them
+    differs: Any = None  # (r, *shape) where inputs are not as what they are compared with, if they are compared
 
     @property
     def errors(self) -> Any:
@@ -59,7 +71,8 @@ class Drawn:
     def by_token(self) -> Drawn:
         """The numbers of a token's vector as one."""
         draws = None if self.draws is None else self.draws.sum(dim=-1)
-        return Drawn(self.values.sum(dim=-1), draws, self.reference, self.outputs)
+        differs = None if self.differs is None else self.differs.any(dim=-1)
+        return Drawn(self.values.sum(dim=-1), draws, self.reference, self.outputs, differs)
 
 
 class ByGradient:
@@ -200,8 +213,27 @@ class Asked:
         fit = _fit(weights, sums, intercept)
         rule = TopK()
         evidence = weigh(fit, rule, top_probability(fit, rule), n_calls)
-        evidence = replace(evidence, verdict=_doubted(evidence.verdict, self.method))
-        return Answer(fit, evidence, rule.k, n_calls, float(self.method.n_points), notes, values)
+        return Answer(
+            fit,
+            evidence,
+            rule.k,
+            n_calls,
+            float(self.method.n_points),
+            notes,
+            values,
+            verdict=_doubted(evidence.verdict, self.method),
+            replacement=self._compared(found, layout),
+        )
+
+    def _compared(self, found: Drawn, layout: Callable[[Floats], Floats]) -> Replacement:
+        """Parts that are as in all that the method compares with; one that compares with none tests all."""
+        if found.differs is None:
+            return Replacement.sound(len(self.representation.parts))
+        same = self.representation.gather(layout(as_numbers(found.differs.double()))[0]) == 0
+        n = int(same.sum())
+        what = "1 part is" if n == 1 else f"{n} parts are"
+        note = f"{what} as in the baseline, and cannot be told by it: not tested; give another baseline"
+        return Replacement(same, (note,) if n else ())
 
     def _sums(self, draws: Any, layout: Callable[[Floats], Floats]) -> Floats:
         """Sums over the parts (m, d) of draws (m, …), one after the other in float64."""

@@ -14,7 +14,7 @@ from veridical.attribute.neighborhood import private
 from veridical.attribute.question import EPSILON, ROUNDING, Answer, Outputs, Question, judged
 from veridical.attribute.removal import Removal
 from veridical.errors import InputError, check_positive, check_whole
-from veridical.records import Explanation, Features, Fit, Floats, Representation, Seed
+from veridical.records import Explanation, Features, Fit, Floats, Replacement, Representation, Seed
 
 WIDTHS = (0.1, 0.25, 0.5, 0.75, *map(float, range(1, 11)))  # that are tried, as in the LIME paper's experiments
 CLOSE = 1e-9  # two points are one
@@ -56,7 +56,8 @@ class Parzen:
             if self.data is None:
                 fit = replace(fit, fidelity=windows.fidelity(asked.y[1:], width))
             note = f"the windows are {width:g} wide, and {size:.0f} of {len(asked.y) - 1} count, in effect"
-            return replace(judged(fit, asked, n_calls, (note,)), effective_size=size)
+            made = replace(judged(fit, asked, n_calls, (note,)), effective_size=size)
+            return made if self.data is None else replace(made, replacement=Replacement.sound(len(fit.weights)))
 
         return question.conclude(self, outputs, answer)
 

@@ -70,7 +70,8 @@ class IntegratedGradients(ByGradient):
         shares, weights = (_along(each, x) for each in _steps(self.n_steps, self.rule))
         found = slopes(base[:, None].lerp(x[:, None], shares), rows)
         mean = found.mul_(weights).sum(dim=1)
-        return Drawn((x - base) * mean, reference=slopes.values(base[:, None], rows)[:, 0])
+        reference = slopes.values(base[:, None], rows)[:, 0]
+        return Drawn((x - base) * mean, reference=reference, differs=x != base)
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ class ExpectedGradients(ByGradient):
         base = known[np.stack(chosen)]
         found = slopes(base.lerp(x[:, None], _along(np.stack(shares), x)), rows)
         draws = found.mul_(x[:, None] - base)
-        return Drawn(draws.mean(dim=1), draws, slopes.values(base, rows).mean(dim=1))
+        differs = (x[:, None] != base).any(dim=1)
+        return Drawn(draws.mean(dim=1), draws, slopes.values(base, rows).mean(dim=1), differs=differs)
 
     def _paths(self, n: int, seed: Seed) -> tuple[Ints, Floats]:
         """For each draw, which of n baselines its path comes from, and where on it the gradient is taken."""

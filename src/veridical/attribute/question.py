@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model, Target, resolve
-from veridical.attribute.evidence import Evidence, TopK, no_evidence, top_probability, weigh
+from veridical.attribute.evidence import Evidence, TopK, most_untested, no_evidence, top_probability, weigh
 from veridical.attribute.recipe import recipe_of
-from veridical.records import PER_UNIT, VERSION, Explanation, Fit, Floats, Part, Representation, Seed
+from veridical.records import (
+    PER_UNIT,
+    VERSION,
+    Bools,
+    Explanation,
+    Fit,
+    Floats,
+    Part,
+    Replaceable,
+    Replacement,
+    Representation,
+    Seed,
+    Verdict,
+)
 from veridical.represent.masked import with_data
 
 EPSILON = float(np.finfo(float).eps)
@@ -41,6 +54,9 @@ class Answer:
     effective_size: float
     notes: tuple[str, ...] = ()
     map: Any = None  # one number for every value of the instance, of methods that have them
+    rule: TopK = field(default_factory=TopK)  # by which the evidence is weighed
+    verdict: Verdict | None = None  # the method's own, whatever the evidence
+    replacement: Replacement | None = None  # what stood in for parts, if not what the representation says
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +89,17 @@ class Question:
 
     def explanation(self, method: Any, asked: Outputs, answer: Answer, recipe: Mapping[str, Any]) -> Explanation:
         """The record of an answer."""
-        fit, evidence, parts = answer.fit, answer.evidence, self.representation.parts
+        replacement = self.replacement(answer)
+        untested, parts = replacement.unchanged, self.representation.parts
+        if untested.any():
+            answer = without(answer, untested)
+        fit, evidence = answer.fit, answer.evidence
         if self.removes:
             parts = tuple(as_it_is(part) for part in parts)
         return Explanation(
             parts=parts,
-            weights=fit.weights * asked.unit,
-            intervals=evidence.intervals * asked.unit,
+            weights=as_unknown(fit.weights, untested) * asked.unit,
+            intervals=as_unknown(evidence.intervals, untested) * asked.unit,
             intercept=fit.intercept * asked.unit,
             prediction=asked.prediction,
             local_prediction=fit.local_prediction * asked.unit,
@@ -90,14 +110,21 @@ class Question:
             top_k=answer.top_k,
             top_probability=evidence.top_probability,
             unsettled=tuple(tuple(parts[j].name for j in group) for group in evidence.unsettled),
-            verdict=evidence.verdict,
+            verdict=evidence.verdict if answer.verdict is None else answer.verdict,
             recipe=recipe,
-            notes=(*self.representation.notes, *answer.notes, *_still(asked, answer)),
+            notes=(*self.representation.notes, *replacement.notes, *answer.notes, *_still(asked, answer)),
             path=fit.path,
             view=with_data(getattr(self.representation, "view", None)),
             map=answer.map,
             purpose=getattr(method, "purpose", "content") if self.purpose is None else self.purpose,
         )
+
+    def replacement(self, answer: Answer) -> Replacement:
+        """What stood in for the parts."""
+        if answer.replacement is not None:
+            return answer.replacement
+        own = self.representation
+        return own.replacement if isinstance(own, Replaceable) else Replacement.sound(len(own.parts))
 
     def recipe(self, method: Any, target: Target) -> dict[str, Any]:
         """All that is needed to ask again, as plain data."""
@@ -110,6 +137,31 @@ class Question:
             "rng": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
             "shared": self.known is not None and self.known.answers.instance is None,
         }
+
+
+def without(answer: Answer, untested: Bools) -> Answer:
+    """An answer in which parts that were not tested have no say; what was fitted to them is in the intercept."""
+    fit, tested = answer.fit, ~untested
+    fit = replace(
+        fit,
+        weights=np.where(tested, fit.weights, 0.0),
+        intercept=fit.intercept + float(fit.weights[untested].sum()),
+        measured=fit.measured & tested,
+        chosen=fit.chosen & tested,
+        tested=tested,
+    )
+    evidence = weigh(fit, answer.rule, top_probability(fit, answer.rule), answer.n_calls)
+    if answer.verdict is None or most_untested(fit):
+        return replace(answer, fit=fit, evidence=evidence, verdict=None)
+    return replace(answer, fit=fit, evidence=replace(evidence, top_probability=answer.evidence.top_probability))
+
+
+def as_unknown(values: Floats, untested: Bools) -> Floats:
+    """Values of parts (d, …), nan where they were not tested."""
+    if untested.any():
+        values = values.copy()
+        values[untested] = np.nan
+    return values
 
 
 def _still(asked: Outputs, answer: Answer) -> tuple[str, ...]:
@@ -132,11 +184,10 @@ def judged(fit: Fit, asked: Outputs, n_calls: int, notes: tuple[str, ...] = ()) 
     """The answer of a method that has no rule of its own for when to stop."""
     rule, y = TopK(), asked.y
     probability = top_probability(fit, rule)
-    evidence = weigh(fit, rule, probability, n_calls)
+    evidence, verdict = weigh(fit, rule, probability, n_calls), None
     if is_flat(y):
         verdict = no_evidence(asked.prediction, asked.prediction, n_calls, rule.probability)
-        evidence = replace(evidence, verdict=verdict)
-    return Answer(fit, evidence, rule.k, n_calls, float(n_calls - 1), notes)
+    return Answer(fit, evidence, rule.k, n_calls, float(n_calls - 1), notes, verdict=verdict)
 
 
 def flat_fit(d: int, value: float, exact: bool) -> Fit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -95,10 +95,11 @@ class Same:
 
     def _answer(self, fit: Fit, size: float, probability: float, n_calls: int) -> Answer:
         method = self.work.method
-        evidence = weigh(fit, method.until, probability, n_calls)
+        evidence, verdict = weigh(fit, method.until, probability, n_calls), None
         if size < len(fit.weights) + 2:
-            evidence = replace(evidence, verdict=too_few(size, n_calls, method.until.probability))
-        return Answer(fit, evidence, method.until.k, n_calls, size, method.notes(fit))
+            verdict = too_few(size, n_calls, method.until.probability)
+        rule, notes = method.until, method.notes(fit)
+        return Answer(fit, evidence, rule.k, n_calls, size, notes, rule=rule, verdict=verdict)
 
     def _question(self, i: int) -> Question:
         work = self.work

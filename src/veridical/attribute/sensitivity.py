@@ -14,7 +14,7 @@ from veridical.attribute.question import EPSILON, Answer, Outputs, Question, jud
 from veridical.attribute.removal import removable
 from veridical.errors import InputError, check_positive, check_whole
 from veridical.masks import child_of
-from veridical.records import Bools, Explanation, Fit, Floats, Movable, Representation, Seed, Step
+from veridical.records import Bools, Explanation, Fit, Floats, Movable, Replacement, Representation, Seed, Step
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class Sensitivity:
         note = f"weights are how far the output moves, root mean square, as {moves.says}"
 
         def answer(asked: Outputs) -> Answer:
-            return judged(_fit(moves.changes(asked.y), float(asked.y[0])), asked, len(outputs), (note,))
+            made = judged(_fit(moves.changes(asked.y), float(asked.y[0])), asked, len(outputs), (note,))
+            return replace(made, replacement=moves.replacement)
 
         return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)
 
@@ -80,6 +81,16 @@ class Moves:
     outputs: Floats  # (m · (d + those of both ways), k)
     both: Bools  # (d,)
     says: str
+    still: Bools | None = None  # (d,) parts that did not move
+
+    @property
+    def replacement(self) -> Replacement:
+        """Which parts were not moved, and so not tested."""
+        if self.still is None or not self.still.any():
+            return Replacement.sound(len(self.both))
+        n = int(self.still.sum())
+        what = "1 part was" if n == 1 else f"{n} parts were"
+        return Replacement(self.still, (f"{what} not tested: there is nothing in them to be moved",))
 
     @classmethod
     def of(cls, model: Model, steps: Iterable[Step]) -> Moves:
@@ -88,7 +99,7 @@ class Moves:
         for step in steps:
             found += _both_ways(model, step, ~np.eye(len(step.both), dtype=bool), 1 + sum(map(len, found)))
         assert step is not None
-        return cls(stacked(found), step.both, step.says)
+        return cls(stacked(found), step.both, step.says, step.still)
 
     def most(self, values: Floats) -> Floats:
         """The largest of one number an answer, over all moves of each part (d,)."""

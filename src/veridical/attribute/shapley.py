@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -71,12 +71,12 @@ class KernelShap:
         done = last or asked.complete or constant
         if not done and probability < self.until.probability:
             return None
-        evidence = weigh(fit, self.until, probability, asked.n_calls)
+        evidence, verdict = weigh(fit, self.until, probability, asked.n_calls), None
         if constant or unseen:
             sampled = seen.prediction if constant else float(seen.y[1]) * seen.unit
             verdict = no_evidence(seen.prediction, sampled, asked.n_calls, self.until.probability)
-            evidence = replace(evidence, verdict=verdict)
-        return Answer(fit, evidence, self.until.k, asked.n_calls, float(asked.n_calls - 1))
+        size = float(asked.n_calls - 1)
+        return Answer(fit, evidence, self.until.k, asked.n_calls, size, rule=self.until, verdict=verdict)
 
 
 def fit_of(asked: Asked, seen: Outputs) -> Fit:

@@ -13,7 +13,18 @@ from veridical.attribute.occlusion import fit_of
 from veridical.attribute.question import Answer, Outputs, Question, judged
 from veridical.attribute.removal import Removal
 from veridical.errors import InputError, check_whole
-from veridical.records import Explanation, Fit, Floats, Ints, Method, Refillable, Representation, Seed
+from veridical.records import (
+    Explanation,
+    Fit,
+    Floats,
+    Ints,
+    Method,
+    Refillable,
+    Replaceable,
+    Replacement,
+    Representation,
+    Seed,
+)
 from veridical.represent.fill import Blur, Fill, Interpolate
 
 MANY, NORMAL = 1e6, 1.96  # degrees of freedom, and half of a 95 % interval with so many
@@ -72,7 +83,8 @@ class Undo:
             step = None if steps is None else next(steps)
             found = weighed(falls, self.fills, step)
             n_calls = len(outputs) + (0 if step is None else step.n_calls)
-            return judged(found.fit(float(asked.y[0])), asked, n_calls, found.notes(representation.names))
+            judgment = judged(found.fit(float(asked.y[0])), asked, n_calls, found.notes(representation.names))
+            return replace(judgment, replacement=put_back(representation, self.fills))
 
         return Question(model, representation, targets, seed, removes=True).conclude(self, outputs, answer)
 
@@ -92,6 +104,18 @@ class Undo:
 
         question = Question(model, representation, targets, seed, removes=True, purpose="content")
         return question.conclude(self, outputs, answer)
+
+
+def put_back(representation: Refillable, fills: Sequence[Fill]) -> Replacement:
+    """What several fills stand in for: a part is left as it is if all of them leave it so."""
+    unchanged = np.ones(len(representation.names), bool)
+    for fill in fills:
+        made = representation.refilled(fill)
+        unchanged &= made.replacement.unchanged if isinstance(made, Replaceable) else False
+    n = int(unchanged.sum())
+    what = "1 part was" if n == 1 else f"{n} parts were"
+    note = f"{what} not tested: each of the fills ({', '.join(_names(fills))}) puts back what was there"
+    return Replacement(unchanged, (note,) if n else ())
 
 
 def undone(model: Model, representation: Refillable, fills: Sequence[Fill], seed: Seed) -> Floats:
@@ -144,9 +168,12 @@ def _sizes(step: Explanation) -> tuple[Floats, Floats]:
 
     The largest of them would not do to compare with: it is the one that chance made largest.
     """
-    sizes = np.abs(step.weights)
+    weights = np.nan_to_num(step.weights)  # a part that the steps could not move says nothing
+    sizes = np.abs(weights)
     shares = sizes / (float(sizes.max()) or 1.0)
-    more = (step.intervals[:, 1] - step.weights) / np.where(sizes > 0, sizes, np.inf)
+    more = (np.nan_to_num(step.intervals[:, 1], nan=0.0, posinf=np.inf) - weights) / np.where(
+        sizes > 0, sizes, np.inf
+    )
     return shares / (float(np.sqrt(np.mean(shares**2))) or 1.0), np.log1p(more) / NORMAL
 
 

@@ -15,7 +15,7 @@ from veridical.attribute.ask import Model
 from veridical.debug.cases import AGAIN, Cases, check_not_empty
 from veridical.debug.similarity import OURS, Alike, Reference
 from veridical.errors import ModelError, NotApplicable
-from veridical.evaluate.weights import correlation
+from veridical.evaluate.weights import correlation, has_weight
 from veridical.masks import child_of
 from veridical.records import Explanation, Floats, Measured, Verdict
 
@@ -195,7 +195,7 @@ def _check(own: Sequence[Explanation]) -> None:
             f"explanations have fewer than {FEWEST} parts, which leaves no order to compare: give instances, or a "
             "representer, with more parts"
         )
-    if np.mean([not each.weights.any() for each in own]) > 0.5:
+    if np.mean([not has_weight(each) for each in own]) > 0.5:
         raise NotApplicable(
             "most explanations are empty: the model answers the same whatever is changed, so nothing can be "
             "broken, or what stands in for a part is the part itself, as one pixel's mean is: give another fill=…"

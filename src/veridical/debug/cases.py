@@ -14,6 +14,7 @@ from veridical.attribute.lime import Lime
 from veridical.attribute.many import Plan, explain_all
 from veridical.debug.records import DEAR, DEAREST, MOST, Rng, Subject, rows_at
 from veridical.errors import InputError, NotApplicable
+from veridical.evaluate.weights import has_weight, unsound
 from veridical.masks import child_of, generator
 from veridical.records import Explanation, Floats, Instances, Ints, Method, Seed, Shareable
 
@@ -67,7 +68,7 @@ class Cases:
 
 def checked(explanation: Explanation) -> Explanation:
     """An explanation with a finite weight for each part."""
-    bad = int((~np.isfinite(explanation.weights)).sum())
+    bad = unsound(explanation)
     if bad or explanation.weights.shape != (len(explanation.parts),):
         what = (
             f"{bad} weights that are NaN or infinite" if bad else f"weights of shape {explanation.weights.shape}"
@@ -78,7 +79,7 @@ def checked(explanation: Explanation) -> Explanation:
 
 def check_not_empty(explanations: Sequence[Explanation]) -> None:
     """Refuse explanations of a model that answers the same to everything: they can show nothing."""
-    if np.mean([not each.weights.any() for each in explanations]) > 0.5:
+    if np.mean([not has_weight(each) for each in explanations]) > 0.5:
         raise NotApplicable(
             "most explanations are empty: the model answers the same whatever is changed, so they show nothing"
         )

@@ -36,12 +36,11 @@ class Inside(Record):
 
     def size(self, explanation: Explanation) -> float:
         """The share that the region has of an explanation that is the same everywhere."""
-        return self._of(
-            np.ones(len(self.shares)), None if explanation.map is None else np.ones(explanation.map.shape)
-        )
+        same = np.where(explanation.tested, 1.0, np.nan)
+        return self._of(same, None if explanation.map is None else np.ones(explanation.map.shape))
 
     def share(self, explanation: Explanation) -> float:
-        """The share of an explanation, in size, that lies inside; nan if it has no weight at all."""
+        """The share of an explanation, in size, that lies inside; nan if it has none, or nothing was tested."""
         return self._of(explanation.weights, explanation.map)
 
     def _of(self, weights: Floats, values: Any) -> float:
@@ -50,7 +49,9 @@ class Inside(Record):
             where = fitted(self.places, sizes.shape)
             if where is not None:
                 return float((sizes * where).sum() / sizes.sum()) if sizes.any() else np.nan
-        return float(mass_of(weights) @ self.shares) if np.any(weights) else np.nan
+        if np.isnan(weights[self.shares > 0]).all() or not np.nan_to_num(weights).any():
+            return np.nan
+        return float(mass_of(weights) @ self.shares)
 
 
 def fitted(places: Any, shape: tuple[int, ...]) -> Any:

@@ -41,19 +41,19 @@ ONE_WAY = (
 
 def total(explanation: Explanation) -> float:
     """All weight, in size."""
-    return float(np.abs(explanation.weights).sum())
+    return float(np.nansum(np.abs(explanation.weights)))
 
 
 def focus(explanation: Explanation) -> float:
     """How few parts have the weight: the share of the heaviest."""
-    size = np.abs(explanation.weights)
+    size = np.nan_to_num(np.abs(explanation.weights))
     return float(size.max() / size.sum()) if size.any() else 0.0
 
 
 def balance(explanation: Explanation) -> float:
     """Which way the weights point, taken together: from -1 to 1."""
-    size = float(np.abs(explanation.weights).sum())
-    return float(explanation.weights.sum()) / size if size else 0.0
+    size = total(explanation)
+    return float(np.nansum(explanation.weights)) / size if size else 0.0
 
 
 def fidelity(explanation: Explanation) -> float:

@@ -42,7 +42,7 @@ def top_overlap(a: Floats, b: Floats) -> float:
 
 def cosine(a: Floats, b: Floats) -> float:
     """The cosine of the angle between weights; 1 if both are empty."""
-    return likeness(a, b) if a.any() or b.any() else 1.0
+    return likeness(a, b) if np.nan_to_num(a).any() or np.nan_to_num(b).any() else 1.0
 
 
 def rank_sizes(a: Floats, b: Floats) -> float:
@@ -52,14 +52,14 @@ def rank_sizes(a: Floats, b: Floats) -> float:
 
 def signed_look(values: Floats) -> Floats:
     """A map (channels, h, w) as it is shown in two colors, (h, w) in [0, 1]; 0.5 is nothing."""
-    flat = values.sum(axis=0)
+    flat = np.nan_to_num(values.sum(axis=0))
     bright = float(np.percentile(np.abs(flat), BRIGHT)) or float(np.abs(flat).max())
     return np.clip(flat / bright, -1, 1) / 2 + 0.5 if bright else np.full(flat.shape, 0.5)
 
 
 def size_look(values: Floats) -> Floats:
     """A map (channels, h, w) as it is shown in gray, (h, w) in [0, 1]; what is the same all over is 0.5."""
-    flat = np.abs(values).sum(axis=0)
+    flat = np.nan_to_num(np.abs(values).sum(axis=0))
     low, bright = float(flat.min()), float(np.percentile(flat, BRIGHT))
     bright = bright if bright > low else float(flat.max())
     return np.clip((flat - low) / (bright - low), 0, 1) if bright > low else np.full(flat.shape, 0.5)

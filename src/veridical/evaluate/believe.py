@@ -97,7 +97,9 @@ def believed(
     found = panel(model, representation, asked, child_of(seed, PANEL))
     if not found.ways:
         return _nothing(explanation, "no part changes the output, whichever way it is taken away")
-    if not effects.max() > 0:
+    if not explanation.tested.any():
+        return _nothing(explanation, "no part was tested, because what replaces the parts is what was there")
+    if not np.nanmax(effects) > 0:
         return _nothing(explanation, "no part speaks for the output that is explained")
     return _verdict(explanation, signs_of(explanation, effects, found))
 
@@ -105,19 +107,20 @@ def believed(
 def chance(explanation: Explanation, representation: Representation, found: Panel, seed: Seed) -> float:
     """The probability alone, beside a panel that several explanations of an instance share."""
     effects = effects_of(representation, explanation, seed)
-    return probability(signs_of(explanation, effects, found)) if found.ways and effects.max() > 0 else 0.0
+    known = np.nan_to_num(effects)  # what was not tested cannot be the heaviest
+    return probability(signs_of(explanation, effects, found)) if found.ways and known.max() > 0 else 0.0
 
 
 def signs_of(explanation: Explanation, effects: Floats, found: Panel) -> Signs:
     """The signs of an explanation whose parts add ``effects`` (d,) to the output, beside a panel of ways."""
-    part = int(effects.argmax())
+    part = int(np.nanargmax(effects))
     together = found.together
     values = (
         float(np.mean([leader == part for leader in found.leaders()])),
         float(np.mean([_lead(fall, part) for fall in found.falls])),
         _lead(together, part),
         _stands_out(together, part),
-        float(np.mean(np.delete(together, part) < together[part])) if len(together) > 1 else 1.0,
+        _rank(together, part),
         _lead(effects, part),
         _settled(explanation, part),
         float(np.clip(explanation.fidelity, 0.0, 1.0)),
@@ -132,8 +135,25 @@ def probability(signs: Signs) -> float:
     return scale({**dict.fromkeys(SIGNS, scale.usual_fidelity), **known})
 
 
+def _rank(effects: Floats, part: int) -> float:
+    """The share of other parts that a part is above; 0 where it was not tested, 1 where it is the only one."""
+    effects, part = _tested(effects, part)
+    if part < 0:
+        return 0.0
+    return float(np.mean(np.delete(effects, part) < effects[part])) if len(effects) > 1 else 1.0
+
+
+def _tested(effects: Floats, part: int) -> tuple[Floats, int]:
+    """The effects of parts that were tested, and where one of them is there; -1 if it is none of them."""
+    known = ~np.isnan(effects)
+    return effects[known], int(known[:part].sum()) if known[part] else -1
+
+
 def _lead(effects: Floats, part: int) -> float:
     """How far a part is above the highest other one, over the range of all; 0 where all are the same."""
+    effects, part = _tested(effects, part)
+    if part < 0:
+        return 0.0
     others = np.delete(effects, part)
     spread = float(np.ptp(effects))
     return float(effects[part] - others.max()) / spread if len(others) and spread > 0 else 0.0
@@ -141,13 +161,18 @@ def _lead(effects: Floats, part: int) -> float:
 
 def _stands_out(effects: Floats, part: int) -> float:
     """How far a part is above the median, over what it is where all others are the same."""
+    effects, part = _tested(effects, part)
+    if part < 0:
+        return 0.0
     most = float(effects.std()) * np.sqrt(max(len(effects) - 1, 1))
     return float(effects[part] - np.median(effects)) / most if most > 0 else 0.0
 
 
 def _settled(explanation: Explanation, part: int) -> float:
     """The probability that a part's weight is above the next, by the intervals; 1 where they have no width."""
-    weights, errors = explanation.weights, np.ptp(explanation.intervals, axis=1) / 2 / SURE
+    tested = explanation.tested
+    weights, part = _tested(explanation.weights, part)
+    errors = np.ptp(explanation.intervals[tested], axis=1) / 2 / SURE
     if len(weights) < 2:
         return 1.0
     order = np.argsort(-weights, kind="stable")

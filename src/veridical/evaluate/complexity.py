@@ -10,7 +10,7 @@ from veridical.evaluate.weights import mass_of
 
 def size(trial: Trial, rng: np.random.Generator) -> float:
     """How many parts have weight."""
-    return float(np.count_nonzero(trial.explanation.weights))
+    return float(np.count_nonzero(np.nan_to_num(trial.explanation.weights)))
 
 
 def entropy(trial: Trial, rng: np.random.Generator) -> float:
@@ -22,7 +22,7 @@ def entropy(trial: Trial, rng: np.random.Generator) -> float:
 
 def sparseness(trial: Trial, rng: np.random.Generator) -> float:
     """Chalasani et al. 2020: Gini index of the sizes of weights, 0 if all are the same."""
-    mass = np.sort(mass_of(trial.explanation.weights))
+    mass = np.sort(mass_of(trial.explanation.weights)[trial.explanation.tested])
     d = len(mass)
     return float((2 * np.arange(1, d + 1) - d - 1) @ mass / d)
 

@@ -70,8 +70,9 @@ class Difference(Seen):
 
     @property
     def difference(self) -> Floats:
-        """The second's weights less the first's, (d,)."""
-        return second_less_first(self.weights)
+        """The second's weights less the first's, (d,); nan where one of them did not test the part."""
+        unknown = np.isnan(self.intervals).any(axis=1)
+        return np.where(unknown, np.nan, second_less_first(self.weights))
 
     @property
     def larger(self) -> Bools:
@@ -87,7 +88,8 @@ class Difference(Seen):
         """The k largest differences, those larger than the noise first; no difference is never among them."""
         found = self.difference
         order = np.lexsort((-np.abs(found), ~self.larger))
-        return [(self.parts[j].name, float(found[j])) for j in order if found[j] != 0][: max(k, 0)]
+        known = [j for j in order if found[j] != 0 and not np.isnan(found[j])]
+        return [(self.parts[j].name, float(found[j])) for j in known[: max(k, 0)]]
 
     def to_frame(self) -> pd.DataFrame:
         """One line a part."""
@@ -110,6 +112,12 @@ class Gap(Record):
     weights: Floats  # (d, 2), nan where one does not have the part
     reach: Floats  # (d, 2): how far noise takes the difference down and up, at 95 %; infinite if unknown
     degrees: float  # of freedom
+    untested: Bools  # (d,) parts that one of them has, but did not test
+
+    @property
+    def apart(self) -> Floats:
+        """How far apart the weights are, (d,); nan where one of them was not tested."""
+        return np.where(self.untested, np.nan, second_less_first(self.weights))
 
 
 def second_less_first(weights: Floats) -> Floats:
@@ -122,7 +130,7 @@ def second_less_first(weights: Floats) -> Floats:
 def differ(a: Explanation, b: Explanation, titles: tuple[str, str] = ("first", "second")) -> Difference:
     """Two explanations, part by part."""
     gap = gap_of(a, b)
-    apart = second_less_first(gap.weights)
+    apart = gap.apart
     ends = np.stack([apart - gap.reach[:, 0], apart + gap.reach[:, 1]], axis=1)
     p = adjusted(apart, gap.reach, gap.degrees, gap.weights)
     said = f"predictions {a.prediction:.4g} and {b.prediction:.4g}"
@@ -158,7 +166,8 @@ def gap_of(a: Explanation, b: Explanation) -> Gap:
     keys = tuple(key for key, _, _ in places)
     unknown = (at >= 0) & ~np.isfinite(weights)
     reach[unknown.any(axis=1)] = np.inf
-    return Gap(keys, tuple(parts), weights, reach, min(_degrees(a), _degrees(b)))
+    untested = ((at >= 0) & np.isnan(weights)).any(axis=1)
+    return Gap(keys, tuple(parts), weights, reach, min(_degrees(a), _degrees(b)), untested)
 
 
 def _read(e: Explanation, at: Ints) -> Floats:

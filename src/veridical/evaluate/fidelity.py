@@ -74,7 +74,7 @@ def _nearby(trial: Trial) -> tuple[Floats, Floats, Floats]:
         raise InputError("the output does not change near this instance")
     if (slopes_of(trial.representation.parts) & ~slopes_of(trial.explanation.parts)).any():
         raise InputError("the weights say what taking a number away does, and samples change numbers by degrees")
-    return designs @ trial.explanation.weights, y, w
+    return designs @ np.nan_to_num(trial.explanation.weights), y, w
 
 
 FIDELITY = (

@@ -28,26 +28,30 @@ class Null:
         """The method's explanation, its weights changed; other seeds, and other models, change them otherwise."""
         own: Explanation = self.explain(representation, seed, model)
         weights = self.change(own.weights, generator(seed, PURPOSE, int(model is not None))) * self.scale
-        added = weights.sum() if self.at is None or len(self.at) != len(weights) else weights @ self.at
+        known = np.nan_to_num(weights)
+        added = known.sum() if self.at is None or len(self.at) != len(weights) else known @ self.at
         return replace(own, weights=weights, intercept=own.local_prediction - float(added))
 
 
 def random_weights(weights: Floats, rng: np.random.Generator) -> Floats:
     """Normal weights, as heavy together as the method's."""
-    drawn = rng.standard_normal(len(weights))
-    return np.asarray(drawn * (heaviness(weights) / np.abs(drawn).sum()))
+    drawn = np.where(np.isnan(weights), np.nan, rng.standard_normal(len(weights)))
+    return np.asarray(drawn * (heaviness(weights) / (np.nan_to_num(np.abs(drawn)).sum() or 1.0)))
 
 
 def constant_weights(weights: Floats, rng: np.random.Generator) -> Floats:
     """The same weight for every part, as heavy together as the method's."""
-    return np.full(len(weights), heaviness(weights) / len(weights))
+    tested = ~np.isnan(weights)
+    return np.where(tested, heaviness(weights) / max(int(tested.sum()), 1), np.nan)
 
 
 def shuffled_weights(weights: Floats, rng: np.random.Generator) -> Floats:
     """The method's weights, on other parts."""
-    return rng.permutation(weights)
+    found, tested = weights.copy(), ~np.isnan(weights)
+    found[tested] = rng.permutation(weights[tested])
+    return found
 
 
 def heaviness(weights: Floats) -> float:
     """The sum of all sizes; of an explanation without weight, 1."""
-    return float(np.abs(weights).sum()) or 1.0
+    return float(np.nan_to_num(np.abs(weights)).sum()) or 1.0

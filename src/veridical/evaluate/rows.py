@@ -134,7 +134,7 @@ class _Tally:
     def add(self, pairs: Sequence[Pair]) -> None:
         """Some more rows."""
         gaps = [gap_of(a, b) for _, a, b in pairs]
-        apart = [second_less_first(g.weights) for g in gaps]
+        apart = [g.apart for g in gaps]
         for (i, *both), own in zip(pairs, apart, strict=True):
             self.changes[i] = size_of(own)
             self.unlike.add(*both)

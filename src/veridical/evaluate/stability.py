@@ -7,7 +7,7 @@ import numpy as np
 from veridical.errors import InputError
 from veridical.evaluate.records import Metric, Trial
 from veridical.evaluate.taken import scene_of
-from veridical.evaluate.weights import likeness, matched, rank_correlation, top_of
+from veridical.evaluate.weights import likeness, matched, rank_correlation, tested_in_both, top_of
 from veridical.records import Bools, Explanation, Floats
 
 SEEDS = 1  # other explanations that each is compared with
@@ -33,7 +33,7 @@ def sizes(trial: Trial, rng: np.random.Generator) -> float:
 def max_sensitivity(trial: Trial, rng: np.random.Generator) -> float:
     """Yeh et al. 2019, Definition 4.1: the largest change of the weights nearby, as a share of their size."""
     changes = []
-    for own, other in _nearby_weights(trial):
+    for own, other in (tested_in_both(*pair) for pair in _nearby_weights(trial)):
         if not own.any():
             raise InputError("the explanation is empty: no part has weight")
         changes.append(float(np.linalg.norm(other - own) / np.linalg.norm(own)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from veridical.errors import InputError
 from veridical.evaluate.records import Metric, Trial
 from veridical.evaluate.scene import CELLS, Keeping, Scene
 from veridical.records import PER_UNIT, Bools, Floats, Part
@@ -29,7 +30,12 @@ class Taking:
 
     def wants(self, trial: Trial, rng: np.random.Generator) -> Keeping:
         """What the model has to be asked; of very many parts, with fewer draws."""
-        kept = np.asarray(self.kept(effects_of(trial), rng), dtype=bool)
+        if not trial.explanation.tested.any():
+            raise InputError("no part was tested: what replaces the parts is what was there")
+        tested = trial.explanation.tested
+        some = np.asarray(self.kept(effects_of(trial)[tested], rng), dtype=bool)
+        kept = np.ones((len(some), len(tested)), bool)  # what was not tested always stays
+        kept[:, tested] = some
         return Keeping(kept, min(self.draws, max(CELLS // kept.size, 2)), self.key)
 
     def __call__(self, trial: Trial, rng: np.random.Generator) -> float:
@@ -38,13 +44,15 @@ class Taking:
         if self.scaled:
             bottom, spread = scene.spread()
             outputs = (outputs - bottom) / (spread or np.nan)
-        return self.value(effects_of(trial), wanted.kept, outputs)
+        tested = trial.explanation.tested
+        return self.value(effects_of(trial)[tested], wanted.kept[:, tested], outputs)
 
 
 def ask_ahead(scene: Scene, trials: Sequence[Trial], metrics: Sequence[Metric], rng: Callable[..., Any]) -> None:
     """Ask the model at once about all that these metrics will want to know."""
     taking = [(metric, metric.measure) for metric in metrics if isinstance(metric.measure, Taking)]
-    wanted = [measure.wants(trial, rng(scene, metric)) for metric, measure in taking for trial in trials]
+    able = [trial for trial in trials if trial.explanation.tested.any()]
+    wanted = [measure.wants(trial, rng(scene, metric)) for metric, measure in taking for trial in able]
     some = [scene.some()] if any(measure.scaled for _, measure in taking) else []
     if wanted:
         scene.ask([*wanted, *some])

@@ -29,6 +29,7 @@ from veridical.evaluate.records import Metric, Trial
 from veridical.evaluate.scene import Scene, own_input
 from veridical.evaluate.taken import ask_ahead, slopes_of
 from veridical.evaluate.truth import truth_of
+from veridical.evaluate.weights import unsound
 from veridical.masks import child_of, generator
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Representer, Seed
 
@@ -268,7 +269,7 @@ def _checked(found: Explanation, representation: Representation) -> Explanation:
     d = len(representation.names)
     if found.weights.shape != (d,):
         raise InputError(f"the method gave weights of shape {found.weights.shape} for {d} parts")
-    bad = int((~np.isfinite(found.weights)).sum())
+    bad = unsound(found)
     if bad:
         raise InputError(f"the method gave {bad} of {d} weights that are NaN or infinite")
     return found

@@ -80,7 +80,7 @@ def _left_out(
     n_calls = len(outputs)
     if isinstance(representation, Movable):
         (step,) = STEPS(model, representation, [target.read], child_of(seed, STEPPED))
-        found["moving it a little"] = step.weights
+        found["moving it a little"] = np.nan_to_num(step.weights)
         n_calls += step.n_calls
     return _panel(found, both, float(own), n_calls, filled=False)
 

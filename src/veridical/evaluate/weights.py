@@ -27,8 +27,8 @@ def top_of(weights: Floats, k: int, rng: np.random.Generator) -> Bools:
 
 
 def mass_of(weights: Floats) -> Floats:
-    """The share of all weight, in size, that each part has, (d,)."""
-    size = np.abs(weights)
+    """The share of all weight, in size, that each part has, (d,); one that was not tested has none."""
+    size = np.nan_to_num(np.abs(weights))
     total = float(size.sum())
     if total == 0:
         raise InputError("the explanation is empty: no part has weight")
@@ -44,13 +44,39 @@ def correlation(a: Floats, b: Floats, weights: Floats | None = None) -> float:
     return 0.0 if spread <= 1e-12 * scale else float(np.clip((w * one) @ other / spread, -1, 1))
 
 
+def tested_in_both(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The numbers of parts that were tested in both of two explanations, at least two of them."""
+    known = ~(np.isnan(a) | np.isnan(b))
+    if known.all():
+        return a, b
+    if known.sum() < 2:
+        raise InputError("fewer than two parts were tested in both explanations")
+    return a[known], b[known]
+
+
+def has_weight(explanation: Explanation) -> bool:
+    """Whether any part has weight; one that was not tested has none."""
+    return bool(np.nan_to_num(explanation.weights).any())
+
+
+def unsound(explanation: Explanation) -> int:
+    """How many weights are no numbers, but for those of parts that were not tested: these have no interval."""
+    untested = np.isnan(explanation.intervals).all(axis=1) if len(explanation.intervals) else np.zeros(0, bool)
+    known = np.isfinite(explanation.weights)
+    return (
+        int((~known & ~(np.isnan(explanation.weights) & untested)).sum()) if known.shape == untested.shape else 0
+    )
+
+
 def rank_correlation(a: Floats, b: Floats) -> float:
     """Spearman's correlation, of values and not of orders; 1 if both are the same all over, 0 if one is."""
+    a, b = tested_in_both(a, b)
     return 1.0 if _same(a, b) else correlation(rankdata(a), rankdata(b))
 
 
 def likeness(a: Floats, b: Floats) -> float:
     """The cosine of the angle between two lists of weights: 1 if one is a multiple of the other."""
+    a, b = tested_in_both(a, b)
     sizes = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
     if not a.any() and not b.any():
         raise InputError("the explanation is empty: no part has weight")
@@ -85,10 +111,10 @@ def _same(a: Floats, b: Floats) -> bool:
 
 
 def by_column(explanations: Sequence[Explanation]) -> Floats:
-    """Weights (n, c) of all columns that any explanation has, those of a column summed."""
+    """Weights (n, c) of all columns that any explanation has, those of a column summed; 0 where it has none."""
     columns = {part.column: None for why in explanations for part in why.parts}
     at = {column: j for j, column in enumerate(columns)}
     found = np.zeros((len(explanations), len(at)))
     for row, why in zip(found, explanations, strict=True):
-        np.add.at(row, [at[part.column] for part in why.parts], why.weights)
+        np.add.at(row, [at[part.column] for part in why.parts], np.nan_to_num(why.weights))
     return found

@@ -13,6 +13,7 @@ from veridical.render.differences import (
     LARGER,
     MARKS,
     UNMEASURED,
+    absent_words,
     changed,
     formats,
     letters_of,
@@ -26,7 +27,7 @@ from veridical.render.differences import (
 from veridical.render.markup import NONE, Markup, escape, join, minus, tag
 from veridical.render.tables import EFFECT, Span, bar, judgment, legend, notes
 from veridical.render.views import drawing
-from veridical.render.words import count, decimals, plain, sentence
+from veridical.render.words import NOT_TESTED, count, decimals, plain, sentence
 
 MOST_PARTS, MOST_LISTED, MOST_ROWS, MOST_NOTES = 20, 6, 6, 8
 
@@ -92,12 +93,13 @@ def _row(d: Difference, j: int, spans: tuple[Span, Span], show: Callable[[float]
     bars = []
     for weight in d.weights[j]:
         there = bool(np.isfinite(weight))
-        words.append(minus(show(weight)).strip() if there else "not there")
+        words.append(minus(show(weight)).strip() if there else absent_words(d, j))
         bars.append(bar(float(weight) if there else 0.0, None, spans[0]))
-    apart, (low, high) = minus(show(d.difference[j])).strip(), d.intervals[j]
+    value, (low, high) = float(d.difference[j]), d.intervals[j]
+    apart = NOT_TESTED if np.isnan(value) else minus(show(value)).strip()
     known = mark != UNMEASURED
     interval = f"{minus(show(low)).strip()} to {minus(show(high)).strip()}" if known else "not measured"
-    drawn = bar(float(d.difference[j]), (float(low), float(high)) if known else None, spans[1])
+    drawn = bar(0.0 if np.isnan(value) else value, (float(low), float(high)) if known else None, spans[1])
     sign = tag("b", {"class": "vd-sign", "role": "img", "aria-label": MARKS[mark]}, escape(mark))
     return tag(
         "tr",
@@ -114,9 +116,10 @@ def _row(d: Difference, j: int, spans: tuple[Span, Span], show: Callable[[float]
 
 def span_of(values: object, intervals: object) -> Span:
     """An axis that holds zero, every bar, and every interval that is not absurdly long."""
-    bars = np.asarray(values, dtype=float).ravel()
+    bars = np.nan_to_num(np.asarray(values, dtype=float).ravel())
     limit = 2 * float(np.abs(bars).max(initial=0.0))
-    ends = np.clip(np.asarray([] if intervals is None else intervals, dtype=float).ravel(), -limit, limit)
+    ends = np.asarray([] if intervals is None else intervals, dtype=float).ravel()
+    ends = np.clip(ends[~np.isnan(ends)], -limit, limit)
     return float(min(bars.min(initial=0.0), ends.min(initial=0.0))), float(
         max(bars.max(initial=0.0), ends.max(initial=0.0))
     )

@@ -15,6 +15,7 @@ from veridical.render.board import BODY, SMALL, STRONG, Block, Board, Ink, Look,
 from veridical.render.differences import (
     KEY,
     UNMEASURED,
+    absent_words,
     changed,
     formats,
     letters_of,
@@ -27,7 +28,7 @@ from veridical.render.differences import (
 )
 from veridical.render.markup import minus
 from veridical.render.scenes import scene
-from veridical.render.words import decimals, plain, sentence
+from veridical.render.words import NOT_TESTED, decimals, plain, sentence
 
 MOST_PARTS, MOST_ROWS = 15, 5
 ROW, HEAD = 0.4, 0.25  # inches of a part, and of the heads of columns
@@ -83,10 +84,11 @@ def _line(d: Difference, j: int, show: Callable[[float], str]) -> Line:
         return minus(show(value)).strip()
 
     there = np.isfinite(d.weights[j])
-    first, second = (say(w) if ok else "not there" for w, ok in zip(d.weights[j], there, strict=True))
+    first, second = (say(w) if ok else absent_words(d, j) for w, ok in zip(d.weights[j], there, strict=True))
     mark, (low, high) = mark_of(d, j), d.intervals[j]
     interval = "not measured" if mark == UNMEASURED else f"{say(low)} to {say(high)}"
-    return Line(plain(d.parts[j].name), (first, second), f"{mark} {say(d.difference[j])}", interval)
+    apart = NOT_TESTED if np.isnan(d.difference[j]) else say(d.difference[j])
+    return Line(plain(d.parts[j].name), (first, second), f"{mark} {apart}", interval)
 
 
 def _table(d: Difference, chosen: Sequence[int], look: Look) -> Block:
@@ -144,7 +146,7 @@ def _panels(
             draw_bar(left, (i + shift, 0.32), Row("", weight, None, ("", "")), board)
         known = mark_of(d, j) != UNMEASURED
         ends = (float(d.intervals[j, 0]), float(d.intervals[j, 1])) if known else None
-        draw_bar(right, (i, 0.32), Row("", float(d.difference[j]), ends, ("", "")), board)
+        draw_bar(right, (i, 0.32), Row("", float(np.nan_to_num(d.difference[j])), ends, ("", "")), board)
 
 
 def _rows(d: Difference, look: Look) -> Block:

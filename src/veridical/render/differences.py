@@ -16,6 +16,7 @@ from veridical.render.marks import Marks, keyed, letters, marks_of
 from veridical.render.stores import store_words
 from veridical.render.terminal import column, solid, wrap
 from veridical.render.words import (
+    NOT_TESTED,
     asked_words,
     cells,
     count,
@@ -59,7 +60,7 @@ def verdict_words(d: Difference) -> str:
 
 def formats(d: Difference, chosen: list[int]) -> Floats:
     """The numbers that one way of writing must serve: both weights and the differences."""
-    return np.concatenate([np.nan_to_num(d.weights[chosen]).ravel(), d.difference[chosen]])
+    return np.concatenate([np.nan_to_num(d.weights[chosen]).ravel(), np.nan_to_num(d.difference[chosen])])
 
 
 def side_words(side: Side) -> list[str]:
@@ -160,15 +161,22 @@ def _chart(d: Difference, chosen: list[int], width: int) -> list[str]:
             there = np.isfinite(weight)
             bar = solid(abs(weight) / longest * half) if there and weight else ""
             left, right = (bar[::-1].replace("▌", "▐"), "") if there and weight < 0 else ("", bar)
-            written = show(weight) if there else "not there"
+            written = show(weight) if there else absent_words(d, j)
             lines.append(f"    {title}  {left:>{half}}│{right:<{half}}  {written}")
     return lines
 
 
 def _apart(d: Difference, j: int, show: Callable[[float], str]) -> str:
     mark, (low, high) = mark_of(d, j), d.intervals[j]
+    if np.isnan(d.difference[j]):
+        return f"{mark} {NOT_TESTED}"
     ends = "not measured" if mark == UNMEASURED else f"[{show(low)}, {show(high)}]"
     return f"{mark} {show(d.difference[j])} {ends}"
+
+
+def absent_words(d: Difference, j: int) -> str:
+    """What is said of a part that one of two explanations has no weight of."""
+    return NOT_TESTED if np.isnan(d.difference[j]) else "not there"
 
 
 def _rows(d: Difference) -> list[str]:

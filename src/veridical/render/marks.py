@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from veridical.records import Bools, Explanation, Floats, View
-from veridical.render.words import decimals, measured, plain, ranked
+from veridical.render.words import decimals, measured, plain, ranked, unknown_words
 
 LETTERS = string.ascii_uppercase
 FAINT = 0.04  # of the strongest part: below this, nothing is marked
@@ -79,8 +79,8 @@ def marks_of(explanation: Explanation, k: int) -> Marks:
         e.names,
         e.weights,
         np.where(np.isfinite(e.weights), e.weights, 0.0) / largest,
-        tuple(f"{a} to {b}" if ok else "not measured" for (a, b), ok in zip(ends, known, strict=True)),
-        tuple(show(w) for w in e.weights),
+        tuple(f"{a} to {b}" if known[j] else unknown_words(e, j) for j, (a, b) in enumerate(ends)),
+        tuple("none" if np.isnan(w) else show(w) for w in e.weights),
         np.asarray(known, dtype=bool) & (np.sign(e.intervals).prod(axis=1) > 0),
         dict(zip(chosen, letters(len(chosen)), strict=True)),
     )

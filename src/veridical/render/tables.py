@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from veridical.records import Verdict
 from veridical.render.markup import NONE, SPACE, Markup, escape, join, minus, spaced, tag
-from veridical.render.words import Weighed, decimals, measured
+from veridical.render.words import Weighed, decimals, measured, unknown_words
 
 Span = tuple[float, float]  # the ends of an axis; zero lies between them
 Scale = tuple[Span, Callable[[float], str]]  # an axis, and how to write the numbers on it
@@ -37,7 +37,7 @@ def weights_table(
     known, rows = measured(e), []
     for j in chosen:
         low, high = (minus(show(end)) for end in e.intervals[j])
-        weight, interval = minus(show(e.weights[j])), f"{low} to {high}" if known[j] else "not measured"
+        weight, interval = minus(show(e.weights[j])), f"{low} to {high}" if known[j] else unknown_words(e, j)
         ends = (float(e.intervals[j, 0]), float(e.intervals[j, 1])) if known[j] else None
         drawn = bar(float(e.weights[j]), ends, span)
         rows.append(row(e.parts[j].name, drawn, (weight, interval), key(j)))

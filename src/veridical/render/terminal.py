@@ -21,12 +21,14 @@ from veridical.render.words import (
     evidence,
     fit,
     measured,
+    n_weighty,
     number,
     percent,
     plain,
     ranked,
     shorten,
     teller,
+    unknown_words,
 )
 
 
@@ -40,7 +42,7 @@ def picture(explanation: Explanation, k: int = 10, width: int = 80) -> str:
     if chosen:
         lines += [*glyphs(e.view, marks, width), ""] if e.view is not None and marks is not None else []
         lines += [*_chart(e, chosen, max(width, 50), marks if keyed(e.view) else None), ""]
-        left = np.count_nonzero(e.weights) - len(chosen)
+        left = n_weighty(e) - len(chosen)
         lines += [f"and {left} smaller parts"] if left > 0 else []
         lines += evidence(e)
     mark = "believe it" if e.verdict.passed else "read with care"
@@ -91,7 +93,7 @@ def _chart(e: Explanation, chosen: Sequence[int], width: int, marks: Marks | Non
 def ranges(e: Weighed, chosen: Sequence[int]) -> list[str]:
     """The 95 % intervals of the chosen parts."""
     show, known, ends = decimals(e.weights[list(chosen)]), measured(e), e.intervals
-    return [f"[{show(ends[j, 0])}, {show(ends[j, 1])}]" if known[j] else "not measured" for j in chosen]
+    return [f"[{show(ends[j, 0])}, {show(ends[j, 1])}]" if known[j] else unknown_words(e, j) for j in chosen]
 
 
 def chart(

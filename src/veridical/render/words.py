@@ -19,6 +19,7 @@ from veridical.records import Explanation, Explanations, Floats, Part
 
 Fact: TypeAlias = tuple[str, str, str]  # a name, its value, what it means
 MOST_NOTES = 6
+NOT_TESTED = "not tested"  # a part that its replacement leaves as it was
 
 
 class Weighed(Protocol):
@@ -106,6 +107,11 @@ def ranked(weighed: Weighed, k: int) -> list[int]:
     return [int(j) for j in order if 0 < size[j] < math.inf][: max(k, 0)]
 
 
+def unknown_words(weighed: Weighed, j: int) -> str:
+    """Why a part has no interval."""
+    return NOT_TESTED if math.isnan(weighed.weights[j]) else "not measured"
+
+
 def measured(weighed: Weighed) -> list[bool]:
     """False where an interval is infinite: the samples say nothing about the part."""
     finite = np.isfinite(weighed.intervals)
@@ -132,9 +138,12 @@ def fidelity_words(fidelity: float) -> str:
 
 
 def unmeasured_words(explanation: Explanation) -> str:
-    """Which parts were not measured, or nothing."""
-    names = [p.name for p, ok in zip(explanation.parts, measured(explanation), strict=True) if not ok]
-    return f"not measured: {listing(names)}" if names else ""
+    """Which parts were not measured or not tested, or nothing."""
+    e, found = explanation, dict[str, list[str]]()
+    for j, ok in enumerate(measured(e)):
+        if not ok:
+            found.setdefault(unknown_words(e, j), []).append(e.parts[j].name)
+    return "; ".join(f"{why}: {listing(names)}" for why, names in sorted(found.items()))
 
 
 def unsettled_words(explanation: Explanation) -> str:
@@ -145,7 +154,7 @@ def unsettled_words(explanation: Explanation) -> str:
 
 def top_count(explanation: Explanation) -> int:
     """How many parts the top has: fewer than were measured, for the top of all of them is always right."""
-    moved = (explanation.weights != 0) | (explanation.intervals[:, 1] > explanation.intervals[:, 0])
+    moved = (np.nan_to_num(explanation.weights) != 0) | (explanation.intervals[:, 1] > explanation.intervals[:, 0])
     known = int(np.sum(np.array(measured(explanation), dtype=bool) & moved))
     return max(min(explanation.top_k, known - 1), 1)
 
@@ -203,9 +212,14 @@ def facts_of(e: Explanation) -> tuple[Fact, ...]:
     )
 
 
+def n_weighty(weighed: Weighed) -> int:
+    """How many parts have weight; those that were not tested have none."""
+    return int(np.count_nonzero(np.nan_to_num(weighed.weights)))
+
+
 def notes_of(e: Explanation, n_drawn: int) -> list[str]:
     """What a reader should know besides, where so many parts are drawn."""
-    left = sum(1 for w in e.weights if w != 0) - n_drawn
+    left = n_weighty(e) - n_drawn
     lines = [f"And {left:,} smaller parts, not drawn."] if left > 0 else []
     lines += [f"Order not settled: {listing(group, ' ~ ')}" for group in e.unsettled[:5]]
     unmeasured = unmeasured_words(e) if n_drawn else ""
@@ -237,7 +251,8 @@ def digest(explanations: Explanations) -> Digest:
     fidelity = np.array([e.fidelity for e in items])
     known = fidelity[np.isfinite(fidelity)]
     names = list(chain.from_iterable((p.name for p in e.parts) for e in items))
-    sizes = np.nan_to_num(np.abs(np.concatenate([e.weights for e in items])), posinf=0.0)
+    sizes = np.abs(np.concatenate([e.weights for e in items]))
+    sizes[np.isinf(sizes)] = 0.0
     return Digest(
         len(items),
         tuple(Counter(str(e.target) for e in items).most_common()),
@@ -249,10 +264,13 @@ def digest(explanations: Explanations) -> Digest:
 
 def _heaviest(names: list[str], sizes: Floats, n_items: int) -> tuple[tuple[str, float, int], ...]:
     codes, unique = pd.factorize(np.array(names, dtype=object))
-    sums = np.bincount(codes, weights=sizes, minlength=len(unique))
+    untested = np.isnan(sizes)
+    sums = np.bincount(codes, weights=np.where(untested, 0.0, sizes), minlength=len(unique))
     counts = np.bincount(codes[sizes > 0], minlength=len(unique))
+    tested = np.maximum(n_items - np.bincount(codes[untested], minlength=len(unique)), 1)
+    means = sums / tested  # over explanations that did not fail to test the part
     order = [j for j in np.argsort(-sums, kind="stable")[:8] if sums[j] > 0]
-    return tuple((str(unique[j]), float(sums[j] / n_items), int(counts[j])) for j in order)
+    return tuple((str(unique[j]), float(means[j]), int(counts[j])) for j in order)
 
 
 def cells(text: str) -> int:

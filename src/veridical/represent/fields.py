@@ -20,6 +20,8 @@ from veridical.records import (
     Movable,
     Part,
     Removable,
+    Replaceable,
+    Replacement,
     Representation,
     Sample,
     Seed,
@@ -181,6 +183,18 @@ class Mixed:
         return PerField(tuple(r.kernel for r in self._representations))
 
     @property
+    def replacement(self) -> Replacement:
+        """Which parts of each field are as they were where they are taken away."""
+        every = [r.replacement if isinstance(r, Replaceable) else None for r in self._representations]
+        found = [
+            np.zeros(len(f.names), bool) if r is None else r.unchanged
+            for f, r in zip(self.fields, every, strict=True)
+        ]
+        pairs = zip(self.fields, every, strict=True)
+        notes = [f"the field {f.name!r}: {note}" for f, r in pairs if r is not None for note in r.notes]
+        return Replacement(np.concatenate(found), tuple(notes))
+
+    @property
     def _representations(self) -> list[Representation]:
         return [f.representation for f in self.fields if f.representation is not None]
 
@@ -247,9 +261,11 @@ class Mixed:
         says = "; ".join(f"{field.name}: {step.says}" for field, step in zip(self.fields, steps, strict=True))
         ahead, back = ([getattr(step, way) for step in steps] for way in ("ahead", "back"))
         both = np.concatenate([step.both for step in steps])
-        return Step(
-            partial(self._moved, ahead), partial(self._moved, back), both, any(s.drawn for s in steps), says
+        still = np.concatenate(
+            [np.zeros(len(step.both), bool) if step.still is None else step.still for step in steps]
         )
+        drawn = any(s.drawn for s in steps)
+        return Step(partial(self._moved, ahead), partial(self._moved, back), both, drawn, says, still)
 
     def _moved(self, ways: Sequence[Callable[[Bools], Any]], masks: Bools) -> Records:
         """Records whose fields keep their own parts of each mask; the others are moved."""

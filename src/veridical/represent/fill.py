@@ -6,8 +6,9 @@ shape, the instance with every part taken away; anything callable so will do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy import ndimage
 from veridical.errors import InputError, check_positive, check_whole, require
 from veridical.records import Floats
 from veridical.represent.masked import tried
+from veridical.represent.regions import Places, is_tensor
 
 Labels: TypeAlias = npt.NDArray[np.intp]
 Fill: TypeAlias = Callable[[Floats, Labels], Any] | Any  # a function of values and labels, or other values
@@ -184,6 +186,82 @@ def _across(values: Floats, labels: Labels) -> tuple[Floats, npt.NDArray[np.bool
     )
     inside = (left != right)[..., None]
     return np.where(inside, (1 - share) * one + share * other, one), (before >= 0) | (after < n)
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """The first of several fills that changes a part, for the first of all may leave it as it is.
+
+    The mean of a uniform region is the region itself, say. By default, pictures are filled by
+    ``Fallback((PartMean(), Interpolate(), WholeMean(), Constant()))``: a region that is its own mean is replaced
+    by what is around it, by the mean of the whole picture if that is the same, too, or else by zeros. Notes say
+    so. A part that none of the fills changes is not tested.
+    """
+
+    fills: tuple[Any, ...] = (PartMean(), Interpolate(), WholeMean(), Constant())
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.fills, tuple) or len(self.fills) < 2:
+            raise InputError(
+                f"Fallback wants a tuple of at least two fills, such as (vd.PartMean(), vd.WholeMean()), not "
+                f"{self.fills!r}"
+            )
+
+    def __call__(self, values: Floats, labels: Labels) -> Floats:
+        places = Places(np.asarray(labels), values.shape, labels.ndim)
+        made = [partial(filled, fill, values, labels, "instance") for fill in self.fills]
+        return np.asarray(first_to_change(values, places, made)[0])
+
+
+def first_to_change(own: Any, places: Places, made: Sequence[Callable[[], Any]]) -> tuple[Any, Labels]:
+    """An instance whose every part is as the first of several others that changes it, and which that is, (d,).
+
+    A part that none of them changes is as in the first.
+    """
+    d, found = int(places.labels.max()) + 1, made[0]()
+    chosen, left = np.zeros(d, np.intp), places.unchanged(own, found, d)
+    for k, make in enumerate(made[1:], 1):
+        if not left.any():
+            break
+        other = make()
+        better = left & ~places.unchanged(own, other, d)
+        if better.any():
+            where = np.append(better, False)[places.spread]
+            if is_tensor(found):
+                found = found.where(~require("torch", extra="torch").as_tensor(where, device=found.device), other)
+            else:
+                found = np.where(where, other, found)
+            chosen[better] = k
+            left &= ~better
+    return found, chosen
+
+
+def replaced_notes(fills: Sequence[Any], chosen: Labels, what: str) -> tuple[str, ...]:
+    """Which of several fills replaced parts that the first would have left as they are, in words."""
+    notes = []
+    for k in np.unique(chosen[chosen > 0]):
+        n = int((chosen == k).sum())
+        they, their = ("it was", "its") if n == 1 else ("they were", "their")
+        count = f"1 {what} is" if n == 1 else f"{n} {what}s are"
+        second = _in_words(fills[k], their)
+        if isinstance(fills[0], PartMean):
+            notes.append(f"{count} uniform; {they} replaced by {second} instead of {their} own mean")
+        else:
+            notes.append(
+                f"{count} what {_in_words(fills[0], their)} would be; {they} replaced by {second} instead"
+            )
+    return tuple(notes)
+
+
+def _in_words(fill: Any, their: str) -> str:
+    if isinstance(fill, Constant):
+        return f"the constant {fill.value:g}" if np.ndim(fill.value) == 0 else f"the constants {fill.value}"
+    known = {
+        PartMean: f"{their} own mean",
+        Interpolate: f"{their} surroundings",
+        WholeMean: "the mean of the whole",
+    }
+    return known.get(type(fill), repr(fill))
 
 
 def is_other(fill: Any) -> bool:

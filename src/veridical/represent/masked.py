@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from veridical.records import (
     Kernel,
     Part,
     Predict,
+    Replacement,
     Representation,
     Sample,
     Seed,
@@ -47,6 +48,26 @@ class Compose(Protocol):
         ...
 
 
+@runtime_checkable
+class Compared(Protocol):
+    """A Compose that knows which parts are as they were where they are taken away."""
+
+    @property
+    def unchanged(self) -> Bools:
+        """Those parts, (d,): in them nothing is tested."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why there are such parts, in words that follow "not tested: "; {it} stands for them."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What stands in for other parts than one would think, in words."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Masked(ByLaw):
     """A Representation by masks; what is kept and taken away is up to ``compose``."""
@@ -61,6 +82,23 @@ class Masked(ByLaw):
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(part.name for part in self.parts)
+
+    @cached_property
+    def replacement(self) -> Replacement:
+        """Which parts are as they were where they are taken away."""
+        made = self.compose
+        if not isinstance(made, Compared):
+            return Replacement.sound(len(self.parts))
+        unchanged, notes = made.unchanged, made.notes
+        if unchanged.any():
+            n, what = int(unchanged.sum()), self.parts[0].relation
+            count, it = (f"1 {what} was", "it") if n == 1 else (f"{n} {what}s were", "them")
+            notes = (*notes, f"{count} not tested: {made.reason.format(it=it)}{self.advice(unchanged)}")
+        return Replacement(unchanged, notes)
+
+    def advice(self, unchanged: Bools) -> str:
+        """What to do about parts that are not tested, in words that follow the reason."""
+        return ""
 
     def realize(self, sample: Sample) -> Composed:
         return Composed(self.compose, sample.designs, self.view)
@@ -99,7 +137,8 @@ class Masked(ByLaw):
         found = move(size, generator(seed), n_blocks)
         back = found.ahead if found.back is None else found.back
         both = np.full(len(self.parts), found.back is not None)
-        return Step(partial(Composed, found.ahead), partial(Composed, back), both, found.drawn, found.says)
+        ahead, behind = partial(Composed, found.ahead), partial(Composed, back)
+        return Step(ahead, behind, both, found.drawn, found.says, found.still)
 
     def features(self, X: Any) -> Features | None:
         """This instance and others as points, if it can be said."""
@@ -117,6 +156,19 @@ class Filled(Masked):
     """Parts that a fill stands in for where they are taken away, so that another fill can."""
 
     refill: Callable[[Any], Compose] = field(kw_only=True)
+    others: Sequence[Any] = field(default=(), kw_only=True)  # fills that may change what the chosen one leaves
+
+    def advice(self, unchanged: Bools) -> str:
+        """The first of the other fills that changes most of them."""
+        left = []
+        for fill in self.others:
+            made = self.refill(fill)
+            left.append(int((unchanged & made.unchanged).sum()) if isinstance(made, Compared) else 0)
+            if not left[-1]:
+                break
+        if not left or min(left) == unchanged.sum():
+            return "; give a fill=… that changes such parts, as vd.Constant(value) may"
+        return f"; try fill=vd.{self.others[int(np.argmin(left))]!r}"
 
     def refilled(self, fill: Any) -> Filled:
         """The same parts of the same instance, with another fill, or another instance of the same shape."""

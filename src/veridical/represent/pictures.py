@@ -12,14 +12,37 @@ import numpy as np
 from veridical.errors import InputError, check_whole
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
-from veridical.represent.fill import Fill, Labels, PartMean, filled, is_other
+from veridical.represent.fill import (
+    Constant,
+    Fallback,
+    Fill,
+    Interpolate,
+    Labels,
+    Noise,
+    WholeMean,
+    filled,
+    first_to_change,
+    is_other,
+    replaced_notes,
+)
 from veridical.represent.masked import Compose, Filled, Later, Listed, Masked, checked_parts
-from veridical.represent.regions import Array, as_type, compose, numbers_of, on_gpu
+from veridical.represent.regions import (
+    NEARLY,
+    Array,
+    Places,
+    as_type,
+    compose,
+    is_tensor,
+    like,
+    numbers_of,
+    on_gpu,
+)
 from veridical.represent.segment import Slic, relabeled, segmented
 
 SHOWN = 320  # pixels a side that a view keeps, at most
 AT_ONCE = 2**24  # numbers that are held on a GPU to find what fills parts, at most
 FRAMES = 6  # of a volume or video that a view keeps, at most
+OTHERS = (WholeMean(), Interpolate(), Constant(), Noise())  # that are suggested where a fill changes nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +53,14 @@ class Superpixels:
     and video. ``axes`` spells out which axis is which, as in "CHW" or "THWC"; without it the last or first axis
     of at most four places holds the channels. ``segment`` is Slic(), Quickshift(), Felzenszwalb(), a function
     from a picture (..., c) to labels, or the labels themselves. ``fill`` says what covers a region that is
-    taken away: its mean color by default, which a model may still recognize; Blur() and WholeMean() leave less.
+    taken away: its mean color by default, which a model may still recognize; Blur() and WholeMean() leave less. A
+    region that is all of one color is replaced by what is around it instead (``Fallback``). With a fill of your
+    own, a region that it leaves as it was is not tested and gets no weight.
     """
 
     n: int = 16
     segment: Any = field(default_factory=Slic)
-    fill: Fill = field(default_factory=PartMean)
+    fill: Fill = field(default_factory=Fallback)
     axes: str | None = None
 
     def __post_init__(self) -> None:
@@ -69,7 +94,7 @@ class Grid:
 
     rows: int
     cols: int
-    fill: Fill = field(default_factory=PartMean)
+    fill: Fill = field(default_factory=Fallback)
     axes: str | None = None
 
     def __post_init__(self) -> None:
@@ -107,6 +132,8 @@ class Picture:
     channel: int | None  # axis of the channels
     what: str = "picture"
     notes: tuple[str, ...] = ()
+    part: str = "region"
+    nearly: float = NEARLY  # standard deviations that a part changes by at most and still is what it was
 
     @classmethod
     def of(cls, x: Any, axes: str | None) -> Picture:
@@ -146,20 +173,30 @@ class Picture:
         """The Representation by these regions."""
         d = int(labels.max()) + 1
         checked_parts(d, least, "region", "give labels of your own, or ask for more regions")
-        parts = tuple(Part(name, name, "region", j) for j, name in enumerate(names))
+        parts = tuple(Part(name, name, self.part, j) for j, name in enumerate(names))
         refill, view = partial(self._composer, labels), View("picture", Later(partial(self._view, labels)))
-        return Filled(parts, coins(d), refill(fill), view, self.notes, refill=refill)
+        return Filled(parts, coins(d), refill(fill), view, self.notes, refill=refill, others=OTHERS)
 
     def _composer(self, labels: Labels, fill: Fill) -> Compose:
         """What makes pictures in which a fill covers some of the parts."""
+        nearly = 0.0 if getattr(fill, "purpose", "content") == "change" else self.nearly
+        if not isinstance(fill, Fallback):
+            return compose(self.x, self._fitting(labels, fill), labels, self.channel, nearly=nearly)
+        places = Places(np.asarray(labels, dtype=np.intp), self.array.shape, self.channel, nearly=nearly)
+        own = self.x.detach() if is_tensor(self.x) else self.array
+        made = [partial(like, own, partial(self._fitting, labels, each)) for each in fill.fills]
+        found, chosen = first_to_change(own, places, made)
+        composer = compose(self.x, found, labels, self.channel, nearly=nearly)
+        return replace(composer, notes=replaced_notes(fill.fills, chosen, self.part))
+
+    def _fitting(self, labels: Labels, fill: Fill) -> Any:
+        """The picture with every part taken away, in its own layout."""
         if hasattr(fill, "on_device") and on_gpu(self.x) and labels.size * int(labels.max()) < AT_ONCE:
             x = self.x.detach()
             other = fill.on_device(x[..., None] if self.channel is None else x.movedim(self.channel, -1), labels)
-            fitting = other[..., 0] if self.channel is None else other.movedim(-1, self.channel)
-        else:
-            other = self._filled(fill, labels)
-            fitting = other[..., 0] if self.channel is None else np.moveaxis(other, -1, self.channel)
-        return compose(self.x, fitting, labels, self.channel)
+            return other[..., 0] if self.channel is None else other.movedim(-1, self.channel)
+        other = self._filled(fill, labels)
+        return other[..., 0] if self.channel is None else np.moveaxis(other, -1, self.channel)
 
     def _filled(self, fill: Fill, labels: Labels) -> Array:
         """The picture with every part taken away, channels last."""

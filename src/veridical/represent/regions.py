@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,11 @@ from veridical.errors import InputError, require
 from veridical.records import Bools, Floats
 
 Array = npt.NDArray[Any]
+
+NEARLY = 0.05  # of a picture's standard deviation: about what flat sky, blank paper and sensor noise vary by
+ROUNDING, ROUNDING_SINGLE = 1e-12, 1e-5  # of the largest value: a standard deviation of less is none
+WAS_THERE = "what replaces {it} is what was there"
+HARDLY = 1e-3  # of that of a recording or series (60 dB below it), where quiet parts matter, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +29,7 @@ class Places:
     shape: tuple[int, ...]  # of the instance
     channel: int | None = None  # the axis that labels lack
     apart: int | None = None  # the axis along which values are of different kinds, as channels of a series are
+    nearly: float = NEARLY  # standard deviations of the instance: a part that changes by no more is unchanged
 
     @property
     def spread(self) -> npt.NDArray[np.intp]:
@@ -80,6 +86,40 @@ class Places:
         far = " or ".join(f"{one:.3g}" for one in np.unique(step)[:3])
         return ahead, back, f"each value moves by {far}, up or down at random"
 
+    def unchanged(self, own: Any, other: Any, n_parts: int) -> Bools:
+        """Parts (d,) in which two instances are the same, or nearly.
+
+        The root mean square of the differences in the part is compared with the standard deviation of the whole
+        instance (of each channel, where those are of different kinds), so that neither the unit of the values
+        nor what is added to all of them matters.
+        """
+        if is_tensor(own):
+            return self._unchanged_there(own, other, n_parts)
+        scaled = (other.astype(np.float64) - own.astype(np.float64)) / self.spread_of(own)
+        counts = _sums(self.spread, np.ones(self.shape), n_parts)
+        return self._small(_sums(self.spread, np.square(scaled), n_parts), counts)
+
+    def _small(self, squares: Floats, counts: Floats) -> Bools:
+        return np.asarray(np.sqrt(squares / np.maximum(counts, 1.0)) <= self.nearly)
+
+    def _unchanged_there(self, own: Any, other: Any, n_parts: int) -> Bools:
+        """The same for tensors, where they are."""
+        torch = require("torch", extra="torch")
+        on_mps = own.device.type == "mps"  # which has no doubles
+        precise, least = (torch.float32, ROUNDING_SINGLE) if on_mps else (torch.float64, ROUNDING)
+        x, y = own.detach().to(precise), other.detach().to(precise)
+        axes = None if self.apart is None else [a for a in range(x.dim()) if a != self.apart]
+        center = x.mean() if axes is None else x.mean(dim=axes, keepdim=True)
+        sd = ((x - center) ** 2).mean().sqrt() if axes is None else ((x - center) ** 2).mean(axes, True).sqrt()
+        size = x.abs().max() if axes is None else x.abs().amax(dim=axes, keepdim=True)
+        scale = torch.where(sd > least * size, sd, torch.where(size > 0, size, torch.ones_like(size)))
+        where = np.where(self.spread < 0, n_parts, self.spread).ravel()
+        at = torch.as_tensor(np.ascontiguousarray(where), device=x.device)
+        sums = torch.zeros(n_parts + 1, dtype=precise, device=x.device)
+        sums = sums.index_add(0, at, (((y - x) / scale) ** 2).reshape(-1))
+        counts = np.bincount(where, minlength=n_parts + 1)[:n_parts]
+        return self._small(sums.cpu().numpy()[:n_parts].astype(np.float64), counts.astype(np.float64))
+
     def spread_of(self, values: Array) -> Floats:
         """The standard deviation of the instance's values, or of each kind of them; never 0."""
         x = values.astype(np.float64)
@@ -87,7 +127,7 @@ class Places:
         sd, size = (
             np.asarray(f, np.float64) for f in (x.std(axes, keepdims=True), np.abs(x).max(axes, keepdims=True))
         )
-        return np.where(sd > 0, sd, np.where(size > 0, size, 1.0))
+        return np.where(sd > ROUNDING * size, sd, np.where(size > 0, size, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +138,7 @@ class Moved:
     back: Any  # None where there is no opposite
     drawn: bool
     says: str
+    still: Bools | None = None  # (d,) parts that it does not move at all; None: it moves all
 
 
 def _sums(labels: npt.NDArray[np.intp], values: Floats, n_parts: int) -> Floats:
@@ -119,6 +160,8 @@ class ArrayComposer:
     labels: npt.NDArray[np.intp]  # (m,)
     places: Places
     dtype: np.dtype[Any]
+    notes: tuple[str, ...] = ()
+    reason: ClassVar[str] = WAS_THERE
 
     @classmethod
     def of(cls, x: Array, fill: Array, places: Places) -> ArrayComposer:
@@ -129,6 +172,11 @@ class ArrayComposer:
     @property
     def size(self) -> int:
         return int(self.switch.nbytes)
+
+    @property
+    def unchanged(self) -> Bools:
+        """Parts that the fill leaves as they are, or nearly, (d,)."""
+        return self.places.unchanged(*self.ends, int(self.places.labels.max()) + 1)
 
     @property
     def ends(self) -> tuple[Array, Array]:
@@ -164,6 +212,8 @@ class TensorComposer:
     fill: Any
     labels: Any  # broadcasts to x
     places: Places
+    notes: tuple[str, ...] = ()
+    reason: ClassVar[str] = WAS_THERE
 
     @classmethod
     def of(cls, x: Any, fill: Any, places: Places) -> TensorComposer:
@@ -177,6 +227,11 @@ class TensorComposer:
     @property
     def size(self) -> int:
         return int(self.x.numel() * self.x.element_size())
+
+    @property
+    def unchanged(self) -> Bools:
+        """Parts that the fill leaves as they are, or nearly, (d,)."""
+        return self.places.unchanged(*self.ends, int(self.places.labels.max()) + 1)
 
     @property
     def ends(self) -> tuple[Any, Any]:
@@ -201,11 +256,20 @@ def _moved(of: Callable[..., Any], ways: tuple[Array, Array | None, str]) -> Mov
 
 
 def compose(
-    x: Any, fill: Any, labels: Any, channel: int | None = None, apart: int | None = None
+    x: Any, fill: Any, labels: Any, channel: int | None = None, apart: int | None = None, nearly: float = NEARLY
 ) -> ArrayComposer | TensorComposer:
     """What makes the inputs of an array or a tensor; ``labels`` lack the axis of the channels."""
-    places = Places(np.asarray(labels, dtype=np.intp), tuple(np.shape(x)), channel, apart)
+    places = Places(np.asarray(labels, dtype=np.intp), tuple(np.shape(x)), channel, apart, nearly)
     return TensorComposer.of(x, fill, places) if is_tensor(x) else ArrayComposer.of(np.asarray(x), fill, places)
+
+
+def like(x: Any, make: Callable[[], Any]) -> Any:
+    """What ``make`` gives, of the type of x, and on its device if that is a tensor."""
+    other = make()
+    if not is_tensor(x):
+        return other
+    given = other if is_tensor(other) else require("torch", extra="torch").tensor(np.ascontiguousarray(other))
+    return given.to(dtype=x.dtype, device=x.device)
 
 
 def is_tensor(x: Any) -> bool:

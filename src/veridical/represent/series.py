@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -13,12 +13,25 @@ import numpy as np
 from veridical.errors import InputError, check_whole
 from veridical.masks import coins
 from veridical.records import Floats, Part, View
-from veridical.represent.fill import Fill, WholeMean, filled, is_other
+from veridical.represent.fill import (
+    Constant,
+    Fallback,
+    Fill,
+    Interpolate,
+    Noise,
+    WholeMean,
+    filled,
+    first_to_change,
+    is_other,
+    replaced_notes,
+)
 from veridical.represent.masked import Compose, Filled, Listed, Masked, checked_flag, checked_parts, tried, unique
-from veridical.represent.regions import Array, as_type, compose, numbers_of
+from veridical.represent.regions import HARDLY, Array, Places, as_type, compose, is_tensor, like, numbers_of
 from veridical.represent.sums import SumComposer, band_sounds
 
 SHOWN = 2**14  # steps of a series that a view keeps, at most
+DEFAULT = Fallback((WholeMean(), Interpolate(), Constant()))
+OTHERS = (WholeMean(), Interpolate(), Constant(), Noise())  # that are suggested where a fill changes nothing
 
 
 @dataclass(frozen=True)
@@ -68,12 +81,13 @@ class Windows:
     Each window of each channel is a part; with ``together``, a window of all channels is one. ``cut`` is
     ChangePoints(), Bands(), or the steps at which windows start (the first is 0); by default n windows are of
     equal length. ``fill`` says what stands in for a window: WholeMean(), PartMean(), Interpolate(), Noise(), a
-    function, or another series. ``channels`` names the channels.
+    function, or another series. By default it is the mean of the whole series; a window that is flat at that mean
+    is replaced by what is around it instead (``Fallback``). ``channels`` names the channels.
     """
 
     n: int = 10
     cut: Any = None
-    fill: Fill = field(default_factory=WholeMean)
+    fill: Fill = field(default_factory=lambda: DEFAULT)
     channels: Sequence[str] | None = None
     together: bool = False
     time_axis: int = 0
@@ -112,7 +126,7 @@ class Windows:
         parts = _series_parts(unique(titles), owners, "window")
         refill = partial(self._composer, x, window, labels)
         view = _view(by_time, labels, names)
-        return Filled(parts, coins(len(parts)), refill(self.fill), view, refill=refill)
+        return Filled(parts, coins(len(parts)), refill(self.fill), view, refill=refill, others=OTHERS)
 
     def each(self, X: Any) -> Listed:
         """Many series."""
@@ -121,10 +135,19 @@ class Windows:
     def _composer(self, x: Any, window: Array, labels: Array, fill: Fill) -> Compose:
         """What makes series in which a fill stands in for some of the parts."""
         array = numbers_of(x, "a series")
-        other = self._filled(self._by_time(array), window, fill)
-        fitting, where = (self._oriented(a, array.ndim) for a in (other, labels))
+        own, where = x if is_tensor(x) else array, self._oriented(labels, array.ndim)
         apart = None if array.ndim == 1 else 1 - self.time_axis % 2
-        return compose(x if hasattr(x, "detach") else array, fitting, where, apart=apart)
+        nearly = 0.0 if getattr(fill, "purpose", "content") == "change" else HARDLY
+
+        def fitting(fill: Fill) -> Array:
+            return self._oriented(self._filled(self._by_time(array), window, fill), array.ndim)
+
+        if not isinstance(fill, Fallback):
+            return compose(own, fitting(fill), where, apart=apart, nearly=nearly)
+        made = [partial(like, own, partial(fitting, each)) for each in fill.fills]
+        found, chosen = first_to_change(own, Places(where, array.shape, None, apart, nearly), made)
+        composer = compose(own, found, where, apart=apart, nearly=nearly)
+        return replace(composer, notes=replaced_notes(fill.fills, chosen, "window"))
 
     def _by_time(self, array: Array) -> Array:
         """The series as (t, c)."""

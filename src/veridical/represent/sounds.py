@@ -16,7 +16,8 @@ from veridical.represent.fill import Constant, Fill, WholeMean
 from veridical.represent.masked import Listed, Masked, checked_parts, tried, unique
 from veridical.represent.mel import Mel
 from veridical.represent.pictures import Picture
-from veridical.represent.regions import Array, numbers_of
+from veridical.represent.regions import HARDLY, Array, numbers_of
+from veridical.represent.series import DEFAULT
 from veridical.represent.sums import SumComposer, tile_sounds
 
 SEPARABLE = 2048  # samples of one spectrum by which librosa separates sounds
@@ -39,7 +40,7 @@ class Tiles:
 
     times: int = 5
     bands: int = 4
-    fill: Fill = field(default_factory=WholeMean)
+    fill: Fill = field(default_factory=lambda: DEFAULT)
     front: Callable[[Any], Any] | None = None
     rate: float | None = None
     time_axis: int = -1
@@ -69,7 +70,7 @@ class Tiles:
             return self._of_spectrogram(tried("front", self.front, samples), samples)
         if self.rate is None:
             raise InputError("a recording needs its rate=… (samples a second), or a front=… such as vd.Mel()")
-        if not isinstance(self.fill, WholeMean):
+        if self.fill != DEFAULT and not isinstance(self.fill, WholeMean):
             raise InputError("tiles are filtered out of a recording, not filled: fill is for spectrograms")
         return self._of_recording(x, samples, self.rate)
 
@@ -99,7 +100,8 @@ class Tiles:
             raise InputError(
                 f"a spectrogram has axes (bands, frames), perhaps after channels; this has {array.shape}"
             )
-        picture = Picture(x if samples is None else array, array, 0 if array.ndim == 3 else None, "spectrogram")
+        channel = 0 if array.ndim == 3 else None
+        picture = Picture(x if samples is None else array, array, channel, "spectrogram", part="tile")
         levels = _floats(array) if array.ndim == 2 else array.mean(axis=0)
         levels = levels if self.time_axis == -1 else levels.T
         if np.ptp(levels) == 0:
@@ -115,7 +117,7 @@ class Tiles:
         elif isinstance(self.front, Mel) and unit == ("s", "Hz") and levels.size <= LONGEST:
             data |= {"values": levels.astype(np.float32), "front": asdict(self.front)}
         masked = picture.masked(labels, self.fill, unique(names), 1)
-        return _as_sound(masked, View("spectrogram", data), "tile")
+        return replace(masked, view=View("spectrogram", data))
 
     def _bounds(self, cut: Tiling, samples: Array | None) -> tuple[Floats, tuple[str, str]]:
         """Each tile's rectangle in seconds and hertz where they are known, else in frames and bands."""
@@ -175,10 +177,11 @@ class Slices:
         edges = np.searchsorted(labels, np.arange(self.n + 1))
         rate = self.rate or 1.0
         names = [_span_name(a / rate, b / rate, "s" if self.rate else "samples") for a, b in pairwise(edges)]
-        picture = Picture(x, samples, 0 if samples.ndim == 2 else None, "recording")
+        channel = 0 if samples.ndim == 2 else None
+        picture = Picture(x, samples, channel, "recording", part="slice", nearly=HARDLY)
         bounds = np.array([(a / rate, b / rate, 0.0, rate / 2) for a, b in pairwise(edges)])
         view = View("sound", {**_heard(_mono(samples), self.rate), "bounds": bounds})
-        return _as_sound(picture.masked(labels, self.fill, unique(names), 1), view, "slice")
+        return replace(picture.masked(labels, self.fill, unique(names), 1), view=view)
 
     def each(self, X: Any) -> Listed:
         """Many recordings."""
@@ -324,11 +327,6 @@ def _harmonic_and_percussive(samples: Array) -> dict[str, Floats]:
     separate = require("librosa", extra="audio").effects.hpss
     harmonic, percussive = separate(_floats(samples).astype(np.float32))
     return {"harmonic": harmonic, "percussive": percussive}
-
-
-def _as_sound(masked: Masked, view: View, relation: str) -> Masked:
-    parts = tuple(replace(part, relation=relation) for part in masked.parts)
-    return replace(masked, parts=parts, view=view)
 
 
 def _sound_parts(names: Sequence[str], relation: str) -> tuple[Part, ...]:

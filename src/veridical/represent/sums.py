@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import signal
 
 from veridical.errors import require
 from veridical.records import Bools, Floats
-from veridical.represent.regions import Array, Moved, as_type, is_tensor, numbers_of
+from veridical.represent.regions import HARDLY, ROUNDING, Array, Moved, as_type, is_tensor, numbers_of
 
 WINDOW = 0.04  # seconds of a short-time spectrum
 
@@ -23,6 +23,8 @@ class SumComposer:
     x: Array
     parts: Floats  # (d, x.size)
     like: Any = None  # the tensor that x was, if it was one
+    reason: ClassVar[str] = "there is nothing to take out of {it}"
+    notes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def of(cls, x: Any, parts: Floats) -> SumComposer:
@@ -41,10 +43,19 @@ class SumComposer:
         torch = require("torch", extra="torch")
         return torch.as_tensor(made, dtype=self.like.dtype, device=self.like.device)
 
+    @property
+    def unchanged(self) -> Bools:
+        """Parts that are silent, next to the whole, (d,): there is nothing to take away."""
+        x = self.x.astype(np.float64)
+        sd, size = float(x.std()), float(np.abs(x).max(initial=0.0))
+        whole = sd if sd > ROUNDING * size else size or 1.0
+        return np.asarray(np.sqrt(np.mean(np.square(self.parts, dtype=np.float64), axis=1)) <= HARDLY * whole)
+
     def moved(self, size: float, rng: np.random.Generator, n_blocks: int | None = None) -> Moved:
         """Every part louder, and softer."""
         ahead, back = (replace(self, parts=way * size * self.parts) for way in (-1, 1))
-        return Moved(ahead, back, False, f"each part becomes {100 * size:.3g} % louder, and softer")
+        says = f"each part becomes {100 * size:.3g} % louder, and softer"
+        return Moved(ahead, back, False, says, np.asarray(~self.parts.any(axis=1)))
 
 
 def tile_sounds(samples: Floats, rate: float, bounds: Floats) -> Floats:

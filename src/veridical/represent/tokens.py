@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -58,10 +58,8 @@ class Tokens:
         owner = owners(parts.places.labels, spans)
         places = Places(owner, owner.shape)
         hidden = np.where(owner < 0, ids, np.int64(self.hide))
-        unseen = len(parts.parts) - len(np.unique(owner[(owner >= 0) & (ids != hidden)]))
-        notes = (*parts.notes, *_unseen(unseen))
         known = getattr(parts.compose, "features", None)
-        return replace(parts, compose=IdComposer(ArrayComposer.of(ids, hidden, places), known), notes=notes)
+        return replace(parts, compose=IdComposer(ArrayComposer.of(ids, hidden, places), known, len(parts.parts)))
 
     def each(self, X: Any) -> Listed:
         """Many texts."""
@@ -92,6 +90,15 @@ class IdComposer:
 
     made: ArrayComposer
     known: Callable[[Any], Features | None] | None  # texts as points
+    n_parts: int
+    reason: ClassVar[str] = "there is no token of {it} that could be hidden, as where a text is cut off"
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def unchanged(self) -> Bools:
+        """Parts without a token of their own that can be hidden, as where a text is cut off, (d,)."""
+        own, hidden = self.ends
+        return ~np.isin(np.arange(self.n_parts), self.places.labels[own != hidden])
 
     @property
     def size(self) -> int:
@@ -164,10 +171,3 @@ def owners(characters: npt.NDArray[np.intp], spans: Sequence[tuple[int, int]]) -
     found = np.full(len(spans), -1, dtype=np.intp)
     found[pairs // d] = pairs % d
     return found
-
-
-def _unseen(n: int) -> tuple[str, ...]:
-    if not n:
-        return ()
-    what = "1 part has no token" if n == 1 else f"{n} parts have no token"
-    return (f"{what} of its own that could be hidden, as where a text is cut off: it can have no weight",)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -157,6 +157,9 @@ class TextComposer:
     pieces: Pieces  # of the text in order, with their parts; -1 between parts
     masked: bool  # whether something stands instead of what is taken away
     bag: Bag | None = None
+    mask: str = ""  # that, where it is one token for all
+    reason: ClassVar[str] = "what replaces {it} is what was there"
+    notes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def of(cls, text: str, spans: Spans, owner: list[int], d: int, mask: str | None) -> TextComposer:
@@ -166,7 +169,7 @@ class TextComposer:
             pieces += [(text[at:start], -1), (text[start:stop], part)]
             at = stop
         pieces.append((text[at:], -1))
-        return cls.joined(tuple(pieces), [mask or ""] * len(pieces), end, d)
+        return replace(cls.joined(tuple(pieces), [mask or ""] * len(pieces), end, d), mask=mask or "")
 
     @classmethod
     def joined(cls, pieces: Pieces, instead: Sequence[str], end: str, d: int) -> TextComposer:
@@ -187,6 +190,15 @@ class TextComposer:
     @property
     def size(self) -> int:
         return 2 * len(self.text)
+
+    @property
+    def unchanged(self) -> Bools:
+        """Parts all of whose pieces are what stands instead of them, as a mask token in the text is, (d,)."""
+        found = np.ones(self.n_parts, bool)
+        for piece, part in self.pieces:
+            if part >= 0 and piece != self.mask:
+                found[part] = False
+        return found
 
     @property
     def places(self) -> Places:

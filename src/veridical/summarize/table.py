@@ -168,6 +168,7 @@ class Columns:
         of_row = np.fromiter((number[label] for label in typed), np.int64, n)
         wanted = np.ones(n, bool) if self.target is None else of_row == number.get(_typed(self.target), -1)
         row, own = np.repeat(np.arange(n), batch.counts), np.repeat(wanted, batch.counts)
+        own &= ~np.isnan(batch.weights)  # a part that was not tested is no entry, not even one of zero
         row, codes, weights = row[own], batch.codes[own], batch.weights[own]
         bad = ~np.isfinite(weights)
         if bad.any():

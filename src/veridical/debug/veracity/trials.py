@@ -243,8 +243,10 @@ def firsts(order: Ints) -> Bools:
 
 def signals_of(explanation: Explanation) -> dict[str, float]:
     """What an explanation says of its own quality."""
-    first, *others = np.sort(explanation.weights)[::-1]
-    spread = float(explanation.weights.std()) or 1.0
+    known = explanation.weights[explanation.tested]
+    first, *others = np.sort(known)[::-1] if len(known) else [np.nan]
+    spread = float(known.std()) if len(known) else 0.0
+    spread = spread or 1.0
     return {
         "fidelity": float(explanation.fidelity),
         "sureness": float(explanation.top_probability),
@@ -254,7 +256,10 @@ def signals_of(explanation: Explanation) -> dict[str, float]:
 
 def correlation(one: Explanation, other: Explanation) -> float:
     """Rank correlation of the weights of two explanations; nan where they have other parts, or are empty."""
-    a, b = one.weights, other.weights
-    if a.shape != b.shape or np.ptp(a) == 0 or np.ptp(b) == 0:
+    if one.weights.shape != other.weights.shape:
+        return float("nan")
+    both = one.tested & other.tested
+    a, b = one.weights[both], other.weights[both]
+    if both.sum() < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
     return float(spearmanr(a, b).statistic)

@@ -18,6 +18,7 @@ import numpy as np
 from veridical.attribute.given import checked_model, checked_representer, checked_rule, explanations_of, seed_of
 from veridical.errors import InputError, check_whole
 from veridical.evaluate.users.oracle import stays
+from veridical.evaluate.weights import unsound
 from veridical.records import Bools, Explanation, Floats, Part, Predict, Record, Representer
 
 Mistrust: TypeAlias = "Callable[[Reading, Bools], Bools]"  # which predictions (n,) are mistrusted, given the marks
@@ -40,15 +41,13 @@ class Reading(Record):
         at = {name: j for j, name in enumerate(names)}
         weights, seen = np.zeros((len(many), len(names))), np.zeros((len(many), len(names)), bool)
         local = np.array([why.local_prediction for why in many], dtype=float)
-        readable = np.array([bool(np.isfinite(why.weights).all()) for why in many], dtype=bool) & np.isfinite(
-            local
-        )
+        readable = np.array([not unsound(why) for why in many], dtype=bool) & np.isfinite(local)
         for i in np.flatnonzero(readable):
             why = many[i]
             visible = {name for name, _ in why.top(len(why.parts) if k is None else k)}
             for part, weight in zip(why.parts, why.weights.tolist(), strict=True):
                 j = _place(part, at)
-                if j is not None:
+                if j is not None and not np.isnan(weight):
                     weights[i, j] += weight
                     seen[i, j] |= part.name in visible
         return cls(names, weights, seen, local, readable)

@@ -26,6 +26,7 @@ from veridical.attribute.given import (
 )
 from veridical.errors import InputError, check_number, check_whole
 from veridical.evaluate.users.oracle import stays
+from veridical.evaluate.weights import unsound
 from veridical.masks import generator
 from veridical.records import Bools, Explanation, Floats, Ints, Predict, Record, Representer, Seed
 
@@ -44,7 +45,7 @@ class Subtracts:
     threshold: float = 0.5
 
     def __call__(self, why: Explanation, gone: Bools) -> Bools:
-        without = why.local_prediction - gone @ why.weights
+        without = why.local_prediction - gone @ np.nan_to_num(why.weights)
         return np.asarray((without > self.threshold) == (why.prediction > self.threshold))
 
 
@@ -58,8 +59,9 @@ class Finds:
         check_whole("k", self.k)
 
     def __call__(self, why: Explanation, gone: Bools) -> Bools:
-        heaviest = np.argsort(-np.abs(why.weights), kind="stable")[: self.k]
-        return np.asarray(~gone[:, heaviest[why.weights[heaviest] != 0]].any(axis=1))
+        size = np.nan_to_num(np.abs(why.weights))
+        heaviest = np.argsort(-size, kind="stable")[: self.k]
+        return np.asarray(~gone[:, heaviest[size[heaviest] > 0]].any(axis=1))
 
 
 HALF = Subtracts()
@@ -146,7 +148,7 @@ class Doubts(Record):
                     f"instance {i} has {len(self.places[i])} parts, but its explanation {len(why.parts)}: explain "
                     "with the same representation"
                 )
-            readable[i] = np.isfinite(why.weights).all() and np.isfinite(why.local_prediction)
+            readable[i] = not unsound(why) and np.isfinite(why.local_prediction)
             if readable[i]:
                 trusted[:, i] = _believed(believe, why, self.gone(i))
         return Trust(self.stays[:, readable], trusted[:, readable], int((~readable).sum()))
