@@ -467,7 +467,7 @@ def test_rows_without_weight_come_last_by_number() -> None:
     assert pick.chosen.tolist() == [1, 3, 0, 2]
 
 
-@pytest.mark.parametrize("weight", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("weight", [np.inf, -np.inf])
 def test_a_weight_that_is_no_number_is_refused(weight: float, tmp_path: Path) -> None:
     W = np.ones((6, 3))
     W[4, 1] = weight

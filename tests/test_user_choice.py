@@ -138,7 +138,7 @@ def test_picks_say_what_is_shown():
 
 
 def test_explanations_that_are_no_numbers_are_left_out_and_counted():
-    good, bad = made({"fake0": 0.3, "word": 0.3}, 0.6), made({"fake0": np.nan, "word": 0.3}, 0.6)
+    good, bad = made({"fake0": 0.3, "word": 0.3}, 0.6), made({"fake0": np.inf, "word": 0.3}, 0.6)
     found = choose([good, good, bad], [good, bad, bad], {"fake0"})
     assert found.mistrusted == (1, 1)  # who cannot be read is not the better for it
     assert (found.n, found.unread, found.chosen) == (1, (1, 2), None)
