@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from veridical.records import Explanation, Explanations, Part, Verdict
+from veridical.records import Explanation, Explanations, Output, Part, Verdict
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -68,7 +68,7 @@ def unmeasured() -> Explanation:
         intervals=intervals,
         fidelity=0.12,
         top_probability=0.31,
-        target=1,
+        target=Output(1),
         verdict=Verdict(False, 0.12, 0.5, sentence),
         path=("odor = foul", "gill-size = narrow", "stalk-height ≤ 50.5"),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 import explanations as made
-from veridical.records import Part, Verdict
+from veridical.records import Output, Part, Verdict
 from veridical.summarize.records import Grouping, Membership, Pick, Region
 
 
@@ -141,9 +141,9 @@ def pick() -> Pick:
         total=float(importance.sum()),
         names=tuple("abcde"),
         parts=tuple(Part(name, name, "=", 0.1) for name in "abcde"),
-        targets=(1,) * 5,
+        targets=(Output(1),) * 5,
         weights=weights,
-        chosen_targets=(1, 1),
+        chosen_targets=(Output(1), Output(1)),
         n=5,
         random=np.array([[2.5, 0.7], [4.0, 0.6]]),
     )

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import veridical as vd
-from veridical.attribute.ask import model_of, resolve
+from veridical.attribute.models import model_of
+from veridical.attribute.targets import resolve
 from veridical.evaluate.records import Trial
 from veridical.evaluate.scene import Scene
 from veridical.toys import Game

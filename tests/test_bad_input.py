@@ -338,9 +338,10 @@ def test_nan_in_a_later_batch_is_counted_from_the_first_row_on() -> None:
 
 def test_an_estimator_instead_of_its_method() -> None:
     model = LogisticRegression().fit(ARRAY, ARRAY[:, 0] > 0)
-    check(lambda: explain(model=model), vd.InputError, "LogisticRegression", "model.predict_proba")
-    check(lambda: explain(model="model"), vd.InputError, "predict must be a function", "str")
-    check(lambda: explain(model=None), vd.InputError, "predict must be a function")
+    assert explain(model=model).target is bool(model.predict(ARRAY[:1])[0])
+    check(lambda: explain(model=LogisticRegression), vd.InputError, "LogisticRegression is a class")
+    check(lambda: explain(model="model"), vd.InputError, "a model is a function", "'model'")
+    check(lambda: explain(model=None), vd.InputError, "a model is a function")
 
 
 # Targets ---------------------------------------------------------------------------------------------------
@@ -352,17 +353,17 @@ def two(X: Any) -> Any:
 
 
 TARGETS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "too large": (2, ("unknown target 2", "0 to 1")),
-    "negative": (-1, ("unknown target -1", "0 to 1")),
-    "a float": (1.0, ("class index", "1.0")),
-    "a flag": (True, ("class index", "True")),
+    "too large": (2, ("no output 2", "0 to 1")),
+    "negative": (-1, ("no output -1", "0 to 1")),
+    "a float": (1.0, ("a class, a position", "1.0")),
+    "a flag": (True, ("a class, a position", "True")),
     "a name without classes": ("cat", ("'cat'", "classes=[")),
-    "a mapping": ({}, ("class index", "{}")),
-    "an array": (np.array([0]), ("class index",)),
+    "a mapping": ({}, ("a class, a position", "{}")),
+    "an array": (np.array([0]), ("a class, a position", "a list")),
     "none of a list": ([], ("empty", "at least one")),
-    "one wrong of a list": ([0, 5], ("unknown target 5",)),
-    "a function of two columns": (lambda o: o, ("one number a row", "(129, 2)")),
-    "a function without an answer": (lambda o: None, ("one number a row",)),
+    "one wrong of a list": ([0, 5], ("no output 5",)),
+    "a function of two columns": (lambda o: o, ("one number per row", "(129, 2)")),
+    "a function without an answer": (lambda o: None, ("one number per row",)),
     "a function of words": (lambda o: ["a"] * len(o), ("target function", "number")),
     "a function that raises": (lambda o: o[:, 5], ("target function", "IndexError")),
 }
@@ -375,7 +376,13 @@ def test_targets(name: str) -> None:
 
 
 def test_unknown_class_name() -> None:
-    check(lambda: explain(model=two, target="cow", classes=["cat", "dog"]), vd.InputError, "'cow'", "cat, dog")
+    check(
+        lambda: explain(model=two, target="cow", classes=["cat", "dog"]),
+        vd.InputError,
+        "'cow'",
+        "'cat', 'dog'",
+        "Output(0)",
+    )
 
 
 def test_a_target_function_that_is_not_finite() -> None:
@@ -385,14 +392,14 @@ def test_a_target_function_that_is_not_finite() -> None:
     check(lambda: explain(model=two, target=logit), vd.ModelError, "target function", "clipped")
 
 
-@pytest.mark.parametrize("classes", [["cat"], ["cat", "dog", "cow"], []])
+@pytest.mark.parametrize("classes", [["cat"], ["cat", "dog", "cow"]])
 def test_classes_that_do_not_fit_the_outputs(classes: Any) -> None:
     check(lambda: explain(model=two, classes=classes), vd.InputError, "classes", "2", str(len(classes)))
 
 
 def test_many_rows_have_one_target() -> None:
-    check(lambda: many(target=[0, 1]), vd.InputError, "one target", "once a target")
-    check(lambda: many(target=3), vd.InputError, "unknown target 3")
+    check(lambda: many(target=[0, 1]), vd.InputError, "one target", "once for each target")
+    check(lambda: many(target=3), vd.InputError, "no output 3")
 
 
 # Methods and the rest --------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import veridical as vd
-from veridical.attribute.ask import Model, resolve
+from veridical.attribute.ask import Model
+from veridical.attribute.targets import resolve
 from veridical.evaluate import believe, ways
 
 GRID = vd.Grid(4, 4, fill=vd.WholeMean())

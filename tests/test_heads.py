@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import veridical as vd
-from veridical.attribute.given import checked_model
+from veridical.attribute.models import model_of
 from veridical.scale.sources.files import source_of_files
 from veridical.scale.sources.memory import InMemory
 from veridical.scale.stores import heads
@@ -79,9 +79,9 @@ def test_rows_that_the_model_fails_on_are_left_out_of_its_answers() -> None:
         return X[:, 0]
 
     first, top = X[:16], X[:16, 0].max()
-    found = answers_of(checked_model(picky, None), vd.Rows(X), first)
+    found = answers_of(model_of(picky, None), vd.Rows(X), first)
     np.testing.assert_array_equal(found, first[first[:, 0] < top, :1])
-    assert answers_of(checked_model(lambda X: 1 / 0, None), vd.Rows(X), first) is None
+    assert answers_of(model_of(lambda X: 1 / 0, None), vd.Rows(X), first) is None
 
 
 @pytest.mark.parametrize("method", [vd.Lime(n_samples=64), vd.Occlusion()])

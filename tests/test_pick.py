@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 
 import explanations as made
 import veridical as vd
+from veridical.packing.columns import TARGET
 from veridical.packing.explanations import Pool
 from veridical.records import Explanation, Explanations, Part
 from veridical.scale.stores import held as stored
@@ -355,7 +356,7 @@ def test_a_file_is_read_a_little_at_a_time(tmp_path: Path, monkeypatch: pytest.M
     assert pick.n == 6 * ROWS
     assert len(held) == 6
     assert max(held) < 2 * held[0]
-    assert asked == {"names", "columns", "relations", "values", "weights", "target", "target_is_index"}
+    assert asked == {"names", "columns", "relations", "values", "weights", *TARGET}
 
 
 @pytest.mark.parametrize("size", [3, 2**20, 2**40])
@@ -489,9 +490,9 @@ def test_a_weight_that_is_no_number_is_refused(weight: float, tmp_path: Path) ->
         ({"budget": None}, "budget must be a whole number"),
         ({"k": 0}, "k must be a whole number of at least 1"),
         ({"k": 1.5}, "k must be a whole number"),
-        ({"target": 1.5}, "target is the class index or name"),
-        ({"target": True}, "target is the class index or name"),
-        ({"target": ["a"]}, "target is the class index or name"),
+        ({"target": 1.5}, "no explanation is of the target 1.5; there are 'yes'"),
+        ({"target": True}, "no explanation is of the target True"),
+        ({"target": ["a"]}, "pick takes one target"),
         ({"concepts": 5}, r"concepts wants settings such as vd\.Concepts"),
         ({"concepts": vd.Concepts}, "concepts wants settings"),
         ({"concepts": vd.Concepts()}, "these explanations have none"),

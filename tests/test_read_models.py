@@ -372,8 +372,8 @@ def test_how_estimators_are_asked(tmp_path: Path, model: Any, method: str | None
 def test_two_classes_that_share_one_number(tmp_path: Path) -> None:
     joblib.dump(RidgeClassifier().fit(X, Y == "low"), tmp_path / "m.joblib")
     found = model_of(str(tmp_path / "m.joblib"), TRUST)
-    assert found.classes is None
-    vd.explain(found.predict, vd.Rows(X), X[0], classes=found.classes)
+    assert found.classes == (False, True)
+    assert vd.explain(found.predict, vd.Rows(X), X[0], classes=found.classes).target is True
 
 
 def test_text_pipelines_say_what_they_take(tmp_path: Path) -> None:

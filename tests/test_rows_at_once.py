@@ -14,13 +14,14 @@ from threadpoolctl import threadpool_limits
 
 import veridical as vd
 from veridical.attribute.additive import Sum, Sums, fits_beside
-from veridical.attribute.ask import Model, resolve
+from veridical.attribute.ask import Model
 from veridical.attribute.evidence import top_probabilities, top_probability
 from veridical.attribute.fits import fits_alone, of_one, on_grid
 from veridical.attribute.least_squares import BLOCKS
 from veridical.attribute.linear import Linear
 from veridical.attribute.many import Own, Work
 from veridical.attribute.neighborhood import Answers, grow
+from veridical.attribute.targets import resolve
 from veridical.masks import Gaussian
 from veridical.records import Fit, Floats, Neighborhood, Shareable
 from veridical.represent.rows import Row

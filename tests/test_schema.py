@@ -124,7 +124,7 @@ TYPES = {
     "float": "f",
     "bool": "b",
     "text": "O",
-    "int or text": "iO",
+    "class": "iObfM",
     "int or missing": "i",
     "1 or 2": "i",
 }

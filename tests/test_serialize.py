@@ -24,7 +24,7 @@ from effort import calls
 from pages import exact
 from veridical.errors import InputError, MissingPackage
 from veridical.frames import frame, verdict_frame
-from veridical.records import Explanation, Explanations, Part, Verdict
+from veridical.records import Explanation, Explanations, Output, Part, Verdict
 from veridical.serialize import ROWS, SCHEMA, load, save, writer_of
 
 pytest.importorskip("pyarrow")
@@ -348,13 +348,13 @@ def test_frame() -> None:
     ]  # fmt: skip
     assert len(table) == 14
     assert table["row"].tolist() == [0] * 7 + [2] * 7
-    assert table["target"].tolist() == ["poisonous"] * 7 + [1] * 7
+    assert table["target"].tolist() == ["poisonous"] * 7 + [Output(1)] * 7
     line = table.iloc[8]
     assert (line["part"], line["column"], line["relation"]) == ("gill-size = narrow", "gill-size", "=")
     assert (line["weight"], line["low"], line["high"]) == (0.104, -np.inf, np.inf)
     assert (line["prediction"], line["local_prediction"], line["fidelity"]) == (0.93, 0.908, 0.12)
     assert table["n_calls"].tolist() == [2001] * 14
-    assert made.unmeasured().to_frame()["target"].dtype == np.int64
+    assert replace(made.unmeasured(), target=1).to_frame()["target"].dtype == np.int64
 
 
 def test_frame_of_nothing_has_its_columns() -> None:

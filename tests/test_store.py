@@ -20,7 +20,8 @@ import pytest
 
 import veridical as vd
 from veridical import Explanations, InputError, ModelError, Store
-from veridical.attribute.given import checked_model, seed_of
+from veridical.attribute.given import seed_of
+from veridical.attribute.models import model_of
 from veridical.scale.sources.memory import InMemory
 from veridical.scale.stores.folder import Folder, begin, finish
 from veridical.scale.stores.heads import Head, answers_of, content_of, seen_by, settings_of, told_by
@@ -56,7 +57,7 @@ def head(size: int, X: Any = TABLE, **changed: Any) -> Head:
         settings_of(asked["method"], asked["target"], asked.get("classes"), seed_of(asked["rng"])),
         seen_by(asked["represent"], X[:16]),
         {"first": content_of(X[:16]), **told_by(source)},
-        answers_of(checked_model(asked["model"], None), asked["represent"], X[:16]),
+        answers_of(model_of(asked["model"], None), asked["represent"], X[:16]),
         asked.get("keep", ()),
         size,
         source.n_rows,

@@ -11,8 +11,9 @@ import pytest
 import veridical as vd
 from networks import seeded
 from veridical.attribute import launches, many, stream
-from veridical.attribute.given import checked_model, seed_of
+from veridical.attribute.given import seed_of
 from veridical.attribute.linear import Linear
+from veridical.attribute.models import model_of
 from veridical.attribute.stacked import Stack, can_stack
 from veridical.attribute.stream import Task, streamed, task_of
 from veridical.errors import InputError, ModelError
@@ -67,7 +68,7 @@ def network(device: str = "cpu", **settings: Any) -> Any:
 
 
 def task(net: Any, method: Any = PLAIN, target: Any = None) -> Task:
-    return Task(method, checked_model(net), net.quick or net, target, seed_of(0))
+    return Task(method, model_of(net), net.quick or net, target, seed_of(0))
 
 
 def flow(work: Task, represent: Any, X: Any) -> list[Any]:
@@ -114,7 +115,7 @@ def test_few_parts_are_all_asked_about(device: str) -> None:
 @pytest.mark.parametrize("target", [0, 3, "c", lambda outputs: outputs[:, 1] - outputs[:, 0]])
 def test_every_kind_of_target(target: Any) -> None:
     net = network()
-    model = checked_model(net, ["a", "b", "c", "d"])
+    model = model_of(net, ["a", "b", "c", "d"])
     work = Task(PLAIN, model, net, target, seed_of(0))
     check_same(flow(work, vd.Grid(4, 4), PICTURES), alone(work, vd.Grid(4, 4), PICTURES))
 
@@ -254,14 +255,14 @@ def test_short_memory_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_network_on_several_devices_is_not_streamed() -> None:
     far, near = torch.nn.Linear(2, 2, device="meta"), torch.nn.Linear(2, 2)
     for layers, streams in (([far, far], True), ([far, near], False), ([near, near], False)):
-        model = checked_model(vd.Network(torch.nn.Sequential(*layers)))
+        model = model_of(vd.Network(torch.nn.Sequential(*layers)))
         assert (task_of(PLAIN, model, None, seed_of(0)) is not None) == streams
 
 
 def test_explain_many_streams_where_a_device_can(monkeypatch: pytest.MonkeyPatch) -> None:
     net, represent = network(), vd.Grid(4, 4)
     plain = vd.explain_many(net, represent, PICTURES, method=PLAIN)
-    assert task_of(PLAIN, checked_model(net), None, seed_of(0)) is None  # it is on the CPU
+    assert task_of(PLAIN, model_of(net), None, seed_of(0)) is None  # it is on the CPU
     monkeypatch.setattr(
         many, "task_of", lambda method, model, target, seed: Task(method, model, net, target, seed)
     )
@@ -310,10 +311,10 @@ def test_into_a_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_only_lime_of_networks_streams() -> None:
-    model = checked_model(vd.Network(seeded(Watched).to("meta")))
+    model = model_of(vd.Network(seeded(Watched).to("meta")))
     assert task_of(PLAIN, model, None, seed_of(0)) is not None
     assert task_of(vd.Occlusion(), model, None, seed_of(0)) is None
-    assert task_of(PLAIN, checked_model(lambda X: X), None, seed_of(0)) is None
+    assert task_of(PLAIN, model_of(lambda X: X), None, seed_of(0)) is None
 
 
 def test_a_copy_of_another_precision_answers() -> None:

@@ -12,7 +12,8 @@ import pytest
 import contracts
 import veridical as vd
 from networks import seeded
-from veridical.attribute.given import checked_model, seed_of
+from veridical.attribute.given import seed_of
+from veridical.attribute.models import model_of
 from veridical.attribute.stream import Task, streamed
 from veridical.errors import InputError
 from veridical.represent.tokens import owners
@@ -79,7 +80,7 @@ def test_as_if_each_row_were_made_by_hand(text: str, positions: bool) -> None:
     made = by_hand(text, represent, sample.designs != 0)
     np.testing.assert_array_equal(inputs[0 : len(inputs)], made)
     slow = net(np.array(made))
-    np.testing.assert_allclose(checked_model(net)(inputs), slow, rtol=1e-12)
+    np.testing.assert_allclose(model_of(net)(inputs), slow, rtol=1e-12)
     np.testing.assert_array_equal(parts.names, vd.Words(positions=positions)(text).names)
     why = vd.explain(net, represent, text, method=METHOD)
     again = vd.explain(lambda ids: net(np.asarray(ids)), represent, text, method=METHOD)
@@ -89,7 +90,7 @@ def test_as_if_each_row_were_made_by_hand(text: str, positions: bool) -> None:
 
 def test_in_one_stream() -> None:
     net, represent = network(), vd.Tokens(encode, MASK)
-    task = Task(METHOD, checked_model(net), net, None, seed_of(0))
+    task = Task(METHOD, model_of(net), net, None, seed_of(0))
     found = list(streamed(task, represent.each(TEXTS).batch(0, 3), range(3)))
     for ours, alone in zip(found, vd.explain_many(net, represent, TEXTS, method=METHOD), strict=True):
         assert isinstance(ours, vd.Explanation)

@@ -18,7 +18,8 @@ DEFS: dict[str, Any] = DOCUMENT["$defs"]
 HEAD = "| {} | type | meaning | since |\n| --- | --- | --- | --- |\n"
 APART = {  # columns of a Parquet file that stand otherwise in JSON
     "target": "the output that was explained, as text",
-    "target_is_index": "whether that is a class index",
+    "target_is_index": "whether that is a position among the outputs",
+    "target_class": "the class, as JSON, where it is no text",
     "recipe": "all that is needed to ask again, as JSON",
     "view": "what a picture of the instance needs, as JSON",
     "map": "of gradient methods: one number for every value of the instance, as JSON",
@@ -28,7 +29,11 @@ APART = {  # columns of a Parquet file that stand otherwise in JSON
     "own": "the row's own value for each part, where it is a float; empty where parts have none",
     "own_texts": "the row's own values that are no floats, each as JSON; empty where all are",
 }
-ALIKE = {"row_name": "row", "own_texts": "own"}  # columns that came with a field of another name
+ALIKE = {
+    "row_name": "row",
+    "own_texts": "own",
+    "target_class": "row",
+}  # columns that came with a field of another name
 
 BESIDE = {  # columns of the parts of a store, after those of explanations
     "row": ("int64", "the number of the row in X"),

@@ -12,10 +12,12 @@ import numpy as np
 
 from veridical.attribute import METHODS, SETTINGS
 from veridical.attribute.ask import heard
-from veridical.attribute.given import answered, checked_model, checked_representer, listed, seed_of
+from veridical.attribute.given import answered, checked_representer, listed, seed_of
 from veridical.attribute.many import Plan, Track, explain_all
+from veridical.attribute.models import model_of
 from veridical.attribute.recipe import restore
 from veridical.attribute.single import one_thread
+from veridical.attribute.targets import check_single, is_several, target_of_recipe
 from veridical.debug.chosen import method_asked, most_calls, settings_of
 from veridical.errors import InputError, check_whole
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
@@ -91,16 +93,17 @@ def explain(
     >>> why.top(1)[0][0]
     'proline > 985'
     """
-    model = checked_model(predict, classes)
+    model = model_of(predict, classes)
     method = method_asked(method, purpose)
     seed = seed_of(rng)
-    targets = list(target) if isinstance(target, (list, tuple)) else [target]
+    several = is_several(target, model.classes)
+    targets = list(target) if several else [target]
     if not targets:
         raise InputError("the list of targets is empty: name at least one, or leave target out")
     representation, most = checked_representer(represent)(x), most_calls(method)
     with counting(track or Progress("calls, at most"), most) as hear:
         found = answered(method(heard(model, hear), representation, targets, seed), len(targets))
-    return Explanations(found) if isinstance(target, (list, tuple)) else found[0]
+    return Explanations(found) if several else found[0]
 
 
 @overload
@@ -185,12 +188,11 @@ def explain_many(
     ...     len(store), store.manifest["n_calls"]
     (2000, 2080)
     """
-    model, represent = checked_model(predict, classes), checked_representer(represent)
+    model, represent = model_of(predict, classes), checked_representer(represent)
     method, seed = method_asked(method, purpose), seed_of(rng)
     if batch_size is not None:
         check_whole("batch_size", batch_size)
-    if isinstance(target, (list, tuple)):
-        raise InputError("explain_many explains one target a row; call it once a target")
+    check_single(target, model.classes, "explain_many explains one target per row; call it once for each target")
     doing, track = engine_asked(engine, n_jobs), track or Progress()
     told = heard(model, beating(track))
     if engine is None and store is None and not keep and paths_of(X) is None:
@@ -200,7 +202,7 @@ def explain_many(
         work = explain_all(method, told, instances, target, seed, plan)
         with one_thread:
             return Explanations(tuple(track(work, total=len(instances))))
-    names = None if classes is None else tuple(classes)
+    names = None if classes is None else model.classes
     job = Job(predict, represent, method, target, seed, names, keep=tuple(dict.fromkeys(listed("keep", keep))))
     run = Run(doing, job, source_of(doing, X, job), track, chunk_size(batch_size))
     return explain_here(run, told) if store is None else explain_into(store, run, told)
@@ -239,15 +241,16 @@ def group(
     >>> groups.weights.shape
     (2, 3)
     """
-    model, represent = checked_model(predict, classes), checked_representer(represent)
+    model, represent = model_of(predict, classes), checked_representer(represent)
     ks = list(k) if isinstance(k, Iterable) and not isinstance(k, (str, bytes)) else [k]
     if not ks:
         raise InputError("k is an empty list: name at least one number of groups")
     for number in ks:
         check_whole("k, the number of groups,", number)
     check_whole("n_features", n_features)
-    if isinstance(target, (list, tuple)):
-        raise InputError("groups explain one target for all instances; call group once a target")
+    check_single(
+        target, model.classes, "groups explain one target for all instances; call group once for each target"
+    )
     work = Mixture() if method is None else settings_of(method, "vd.Mixture()", METHODS)
     X, notes = instances_of(X)
     with counting(track or Progress("calls")) as hear:
@@ -262,14 +265,11 @@ def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str,
     try:
         method = restore(recipe["method"], SETTINGS)
         seed = np.random.SeedSequence(recipe["rng"]["entropy"], spawn_key=tuple(recipe["rng"]["spawn_key"]))
-        target, classes, shared = recipe["target"], recipe["classes"], recipe["shared"]
+        classes, shared, _ = recipe["classes"], recipe["shared"], recipe["target"]
     except (KeyError, TypeError) as cause:
         raise InputError("this is not the recipe of an explanation: pass why.recipe") from cause
-    if isinstance(target, Mapping):
-        raise InputError(
-            f"the target was the function {target['function']!r}, which a recipe cannot hold: call explain with it"
-        )
-    model, represent = checked_model(predict, classes), checked_representer(represent)
+    model, represent = model_of(predict, classes), checked_representer(represent)
+    target = target_of_recipe(recipe, model)
     with one_thread if shared or seed.spawn_key else nullcontext():  # as it was among many
         if not shared:
             return answered(method(model, represent(x), [target], seed))[0]

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import heard
-from veridical.attribute.given import checked_model, checked_representer, seed_of
+from veridical.attribute.given import checked_representer, seed_of
 from veridical.attribute.many import Track
+from veridical.attribute.models import model_of
 from veridical.errors import InputError
 from veridical.evaluate.believe import believed
 from veridical.records import Explanation, Predict, Representer, Verdict
@@ -46,6 +47,6 @@ def believe(
     """
     if not isinstance(why, Explanation):
         raise InputError(f"why wants an explanation, as vd.explain gives it, not {type(why).__name__}")
-    model, representation = checked_model(predict, classes), checked_representer(represent)(x)
+    model, representation = model_of(predict, classes), checked_representer(represent)(x)
     with counting(track or Progress("calls")) as hear:
         return believed(heard(model, hear), representation, why, target=target, seed=seed_of(rng))

@@ -63,6 +63,28 @@ def check_probability(name: str, value: Any) -> None:
         raise InputError(f"{name} must be a number from 0 to 1, not {value!r}")
 
 
+def safe_str(value: Any) -> str:
+    """What ``str`` says of a foreign object, which may be an error that cannot be printed."""
+    try:
+        return str(value)
+    except Exception:
+        return f"a {type(value).__name__} that cannot be printed"
+
+
+def describe_error(cause: BaseException) -> str:
+    """The kind of a foreign error and what it says, even if it cannot be printed."""
+    return f"{type(cause).__name__}: {safe_str(cause)}"
+
+
+def safe_repr(value: Any, longest: int = 200) -> str:
+    """What ``repr`` says of a foreign object, and no more than can be read."""
+    try:
+        shown = repr(value)
+    except Exception:
+        return f"a {type(value).__name__} that cannot be printed"
+    return shown if len(shown) <= longest else f"{shown[:longest]}…"
+
+
 def require(module: str, *, extra: str) -> ModuleType:
     """Import an optional module, or say which extra brings it."""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -180,8 +181,14 @@ def _texts(values: Iterable[str]) -> pd.Series:
         return pd.Series(found, dtype=object)
 
 
-def answers(targets: Sequence[int | str]) -> pd.Series:
-    """A column of targets: numbers, texts or both."""
-    if targets and all(isinstance(target, str) for target in targets):
+def answers(targets: Sequence[Any]) -> pd.Series:
+    """A column of targets: of their type if they have one that pandas knows, else of objects as they are."""
+    kinds = set(map(type, targets))
+    if kinds and all(issubclass(kind, str) for kind in kinds):
         return _texts(map(str, targets))
-    return pd.Series(list(targets), dtype=None if targets else object)
+    if len(kinds) == 1 and kinds <= {int, bool, float, pd.Timestamp}:
+        return pd.Series(list(targets))
+    column = np.empty(len(targets), dtype=object)
+    for i, target in enumerate(targets):  # one by one: NumPy would take tuples apart
+        column[i] = target
+    return pd.Series(column)

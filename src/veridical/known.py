@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import heard
-from veridical.attribute.given import checked_model, checked_representer, seed_of
+from veridical.attribute.given import checked_representer, seed_of
 from veridical.attribute.many import Track
+from veridical.attribute.models import model_of
 from veridical.debug.adversary.records import Cause, Decision, Kind, aimed
 from veridical.debug.veracity.plan import kind_of
 from veridical.records import Predict, Representer
@@ -43,7 +44,7 @@ def causes(
     >>> found[0].label, found[0].wanted, found[0].success
     (0, 1, True)
     """
-    search, model = kind_of(kind, "kind"), checked_model(predict, classes)
+    search, model = kind_of(kind, "kind"), model_of(predict, classes)
     with counting(track or Progress("calls")) as hear:
         asked = (heard(model, hear), checked_representer(represent), X)
         return search(aimed(*asked, decision=Decision(threshold), wanted=wanted), seed_of(rng))

@@ -9,20 +9,22 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.given import seed_of
-from veridical.errors import InputError, check_whole
+from veridical.attribute.targets import check_single, find_class, list_classes
+from veridical.errors import InputError, check_whole, safe_repr
 from veridical.records import Ints
 from veridical.scale.stores.held import Held, source_of
 from veridical.summarize.concepts import Concepts, Matched, matched
 from veridical.summarize.passes import MOST, greedy_by_passes, rows_at
 from veridical.summarize.pick import at_random, drawn, greedy, picked
 from veridical.summarize.records import Pick
+from veridical.summarize.table import Source
 
 
 def pick(
     explanations: Any,
     budget: int,
     *,
-    target: int | str | None = None,
+    target: Any = None,
     k: int | None = None,
     concepts: Concepts | None = None,
     rng: int | np.random.Generator = 0,
@@ -64,7 +66,7 @@ def pick_at_random(
     explanations: Any,
     budget: int,
     *,
-    target: int | str | None = None,
+    target: Any = None,
     k: int | None = None,
     concepts: Concepts | None = None,
     rng: int | np.random.Generator = 0,
@@ -117,13 +119,25 @@ def _matched(
         check_whole("k", k)
     if concepts is not None and not isinstance(concepts, Concepts):
         raise InputError(f"concepts wants settings such as vd.Concepts(n=12), not {concepts!r}")
-    if isinstance(target, (bool, np.bool_)) or not isinstance(target, (int, np.integer, str, type(None))):
-        raise InputError(f"target is the class index or name that explanations have as target, not {target!r}")
+    if target is not None:
+        check_single(target, None if not isinstance(target, tuple) else [target], "pick takes one target")
     seed = seed_of(rng)
-    wanted = int(target) if isinstance(target, np.integer) else target
     sources = [source_of(each) for each in explanations]
+    wanted = None if target is None else _target(target, sources)
     limit = np.inf if all(isinstance(source, Held) for source in sources) else most  # what is held stays so
     return seed, matched(sources, concepts, seed, wanted, k, most=limit)
+
+
+def _target(target: Any, sources: Sequence[Source]) -> Any:
+    """The target of explanations that the caller means: one that some are of."""
+    found: dict[Any, Any] = {}
+    for source in sources:
+        found.update(((type(each), each), each) for each in source.targets())
+    labels = list(found.values())
+    at = find_class(target, labels)
+    if at is None and labels:
+        raise InputError(f"no explanation is of the target {safe_repr(target)}; there are {list_classes(labels)}")
+    return target if at is None else labels[at]
 
 
 def _pick(found: Matched, chosen: Ints, seed: np.random.SeedSequence) -> Pick:

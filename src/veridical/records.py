@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload, runtime_ch
 import numpy as np
 import numpy.typing as npt
 
+from veridical.errors import InputError, safe_repr
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -28,6 +30,26 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Kernel: TypeAlias = Callable[[Floats], Floats]  # distances (n,) to proximities (n,), 1 at distance 0
 Predict: TypeAlias = Callable[[Any], Any]  # a batch of inputs to one answer each
+
+
+class Output(int):
+    """A position among a model's outputs, from 0 on: a target where classes are not known, or are not meant."""
+
+    __slots__ = ()
+
+    def __new__(cls, position: Any = 0) -> Output:
+        whole = isinstance(position, (int, np.integer)) and not isinstance(position, (bool, np.bool_))
+        if not whole or position < 0:
+            raise InputError(f"an output is a whole number from 0 on, not {safe_repr(position)}")
+        return super().__new__(cls, position)
+
+    def __repr__(self) -> str:
+        return f"output {int(self)}"
+
+    __str__ = __repr__
+
+    def __getnewargs__(self) -> tuple[int]:
+        return (int(self),)
 
 
 class Record:
@@ -456,7 +478,9 @@ class Explanation(Seen):
     fidelity: float  # weighted R² on samples that were left out of the fit
     effective_size: float  # of the sample, once weighted
     n_calls: int  # rows the model was asked about; shared ones count for every row they served
-    target: int | str  # class index, class name, or the name of the function of the outputs
+    target: (
+        Any  # the class itself; an Output where classes are not known; "value" of one output; a function's name
+    )
     top_k: int
     top_probability: float  # that the top_k parts are the right ones, within the tolerance
     unsettled: tuple[tuple[str, ...], ...]  # parts of the top whose order is not settled

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import heard
-from veridical.attribute.given import checked_model, checked_representer, seed_of
+from veridical.attribute.given import checked_representer, seed_of
 from veridical.attribute.many import Track
+from veridical.attribute.models import model_of
+from veridical.attribute.targets import check_single
 from veridical.debug import CHECKS
 from veridical.debug.adversary.records import Decision
 from veridical.debug.audit import Audit, Checking, audited, checks_of, counted, methods_of, results
@@ -62,10 +64,9 @@ def evaluate(
     >>> report.sentences
     ('correlation (higher is better): Lime has 0.371.',)
     """
-    model = checked_model(predict, classes)
+    model = model_of(predict, classes)
     instances = checked_representer(represent).each(X)
-    if isinstance(target, (list, tuple)):
-        raise InputError("evaluate explains one target an instance; call it once a target")
+    check_single(target, model.classes, "evaluate explains one target per instance; call it once for each target")
     found = {name: method_of(method) for name, method in named(methods).items()}
     track = track or Progress()
     plan = Evaluation(
@@ -77,7 +78,7 @@ def evaluate(
         target=target,
         seed=seed_of(rng),
         truth=checked_truth(truth, instances),
-        randomized=None if randomized is None else checked_model(randomized, classes),
+        randomized=None if randomized is None else model_of(randomized, classes),
     )
     return reported(plan, list(track(trials(plan), total=len(instances))))
 
@@ -119,7 +120,7 @@ def veracity(
     """
     found = {name: method_of(method) for name, method in named(methods).items()}
     track = track or Progress("decisions")
-    model = heard(checked_model(predict, classes), beating(track))
+    model = heard(model_of(predict, classes), beating(track))
     asked, decision = (model, checked_representer(represent), X), Decision(threshold)
     plan = examination(asked, found, causes, y=y, decision=decision, wanted=wanted, seed=seed_of(rng))
     return examined(plan, list(track(outcomes(plan), total=len(plan))))

@@ -62,7 +62,7 @@ Pixels = Annotated[Text, option(DATA, "RANGE", "What a network sees: 0..1, 0..25
 Saved = Annotated[int | None, option(DATA, "N", "One of many explanations, counted from 0.")]
 Shifted = Annotated[Text, option(DATA, "FILE", "Data of another kind than DATA.")]
 
-Target = Annotated[Text, option(QUESTION, "CLASS", "What is explained: a name, or a number from 0.")]
+Target = Annotated[Text, option(QUESTION, "CLASS", "What is explained: a class, or 'output 0'.")]
 Classes = Annotated[Text, option(QUESTION, "A,B", "Names of the outputs, in their order.")]
 Parts = Annotated[
     Text,

@@ -15,10 +15,10 @@ from threading import Lock
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from veridical.attribute.ask import Target
 from veridical.attribute.fits import Fits, fits_alone, fits_of, measured_at_once, on_grid, share_explained
 from veridical.attribute.least_squares import BLOCKS, steadiness
 from veridical.attribute.neighborhood import Answers
+from veridical.attribute.targets import Target
 from veridical.records import Floats, Ints, Shareable
 from veridical.represent.together import Together
 

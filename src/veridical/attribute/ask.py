@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from veridical.attribute.switches import Switched
-from veridical.errors import InputError, ModelError, VeridicalError
+from veridical.errors import InputError, ModelError, VeridicalError, describe_error, safe_repr, safe_str
 from veridical.records import Floats, Predict, Stream
 
 VALUE = "value"  # the target of a model with one output
+EXACT = 2**53  # from here on floats skip whole numbers
 BATCH = 8192  # rows the model is asked about at once, at most
 
 
@@ -23,14 +28,25 @@ class Model:
     predict: Predict
     classes: tuple[Any, ...] | None = None
     found: bool = False  # the classes are the estimator's, not the caller's
+    labels: bool = False  # the only output is a class, as of a classifier's predict, and no score of one
 
     def names_of(self, k: int) -> tuple[Any, ...] | None:
-        """The classes, if they name k outputs; a decision function may have fewer outputs than classes."""
+        """The classes that k outputs are of; the only output of a model with two classes is of the second."""
         if self.classes is None or len(self.classes) == k:
             return self.classes
+        if self.scores_second(k):
+            return self.classes[1:]
         if self.found:
             return None
         raise InputError(f"classes must name every output: the model has {k}, classes has {len(self.classes)}")
+
+    def scores_second(self, k: int) -> bool:
+        """Whether the only output is a score of the second of two classes, as of a binary decision function."""
+        return k == 1 and len(self.classes or ()) == 2 and not self.labels
+
+    def with_predict(self, predict: Predict) -> Model:
+        """Another function with the same outputs."""
+        return Model(predict, self.classes, self.found, self.labels)
 
     def __call__(self, inputs: Any, first: int = 0) -> Floats:
         """Answers (n, k) to a batch of inputs, of which ``first`` were asked before."""
@@ -63,10 +79,17 @@ class Model:
             answer = self.predict(inputs)
         except VeridicalError:
             raise  # it says what to do already
-        except Exception as cause:
+        except (Exception, SystemExit) as cause:
+            if any(kind.__name__ == "NotFittedError" for kind in type(cause).__mro__):
+                raise ModelError(
+                    f"the model is not fitted: call its fit(X, y) before it is explained ({safe_str(cause)})"
+                ) from cause
             where = f"row {first}" if n == 1 else f"rows {first} to {first + n - 1}"
             kind, given = type(cause).__name__, described(inputs)
-            raise ModelError(f"predict raised {kind} on {where}: {cause} (it was given {given})") from cause
+            raise ModelError(
+                f"predict raised {kind} on {where}: {safe_str(cause)} (it was given {given})"
+            ) from cause
+        check_order(answer, inputs)
         return checked(answer, n, first)
 
 
@@ -91,7 +114,7 @@ def heard(model: Model, hear: Callable[[int], None]) -> Model:
         if before is not None:
             before(n)
 
-    return Heard(model.predict, model.classes, model.found, both)
+    return Heard(model.predict, model.classes, model.found, model.labels, both)
 
 
 def described(inputs: Any) -> str:
@@ -118,17 +141,13 @@ def _check_width(before: Floats, answer: Floats) -> None:
 
 
 def checked(answer: Any, n: int, first: int = 0) -> Floats:
-    """An answer as floats of shape (n, k), or an error that says what is wrong with it."""
-    if hasattr(answer, "detach"):  # a torch tensor
-        own = answer.detach().cpu()
-        answer = (
-            own.float() if str(getattr(own, "dtype", "")) == "torch.bfloat16" else own
-        ).numpy()  # a type NumPy has not
-    outputs = _numbers(answer)
-    if outputs.ndim == 1:
-        outputs = outputs[:, None]
+    """An answer as floats of shape (n, k) of our own, or an error that says what is wrong with it."""
+    if answer is None:
+        raise ModelError(f"predict returned None for {n} inputs; it must return one row, or one number, per input")
+    found = _numbers(answer)
+    outputs = found[:, None] if found.ndim == 1 else found
     if outputs.ndim != 2 or len(outputs) != n:
-        what = "None" if answer is None else f"an answer of shape {np.shape(answer)}"
+        what = f"an answer of shape {found.shape}"
         raise ModelError(
             f"predict returned {what} for {n} inputs; it must return one row, or one number, per input"
         )
@@ -145,112 +164,87 @@ def checked(answer: Any, n: int, first: int = 0) -> Floats:
     return outputs
 
 
+def check_order(answer: Any, inputs: Any) -> None:
+    """Refuse a Series or DataFrame whose rows are those of the input in another order."""
+    own, given = getattr(answer, "index", None), getattr(inputs, "index", None)
+    if not isinstance(own, pd.Index) or not isinstance(given, pd.Index) or isinstance(own, pd.RangeIndex):
+        return
+    if len(own) == len(given) and not own.equals(given) and set(own) == set(given):
+        raise ModelError(
+            "predict returned a row for every row of its input, but in another order, as their index says: return "
+            "them in the order of the input"
+        )
+
+
 def _numbers(answer: Any) -> Floats:
-    """An answer as floats, if it is made of real numbers."""
+    """An answer as floats that no later call can change, if it is made of real numbers."""
+    outputs = _as_array(answer)
+    kind = outputs.dtype.kind
+    if kind in "mM":
+        what = "dates" if kind == "M" else "durations"
+        raise ModelError(
+            f"predict returned {what} ({outputs.dtype}); it must return real numbers: turn them into numbers of "
+            "one unit, such as days"
+        )
+    if kind in "biuf":
+        return _exact(outputs)
+    plain = [_is_number(value) for value in outputs.flat] if kind == "O" else []
+    if kind == "O" and all(plain):
+        with suppress(TypeError, ValueError, OverflowError):
+            found: Floats = outputs.astype(np.float64)
+            return found
+    first = outputs.flat[plain.index(False) if False in plain else 0] if outputs.size else answer
+    shown = first.item() if isinstance(first, np.generic) else first
+    said = "complex numbers" if kind == "c" else f"{type(shown).__name__} values"
+    raise ModelError(
+        f"predict returned {said} such as {safe_repr(shown)}; it must return real numbers: pass a function that "
+        "gives probabilities or values, such as model.predict_proba"
+    )
+
+
+def _as_array(answer: Any) -> Any:
+    """An answer as an array, of whatever is in it."""
     try:
-        outputs = np.asarray(answer)
+        if hasattr(answer, "detach"):  # a torch tensor
+            own = answer.detach().cpu()
+            half = str(getattr(own, "dtype", "")) == "torch.bfloat16"  # a type NumPy has not
+            return np.asarray((own.float() if half else own).numpy())
+        if hasattr(answer, "toarray") and hasattr(answer, "tocsr"):
+            return np.asarray(answer.toarray())
+        if isinstance(answer, np.ma.MaskedArray) and np.ma.getmaskarray(answer).any():
+            n = int(np.ma.getmaskarray(answer).sum())
+            raise ModelError(f"predict returned {n} masked numbers of {answer.size}; it must return real numbers")
+        return np.asarray(answer)
+    except ModelError:
+        raise
     except ValueError as cause:
         raise ModelError(
             "predict returned rows of unequal length; it must return one row, or one number, per input"
         ) from cause
-    words = outputs.dtype.kind in "USc"
-    try:
-        if not words:
-            return outputs.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        words = True
-    found = outputs.flat[0] if outputs.size else answer
-    shown = found.item() if isinstance(found, np.generic) else found
-    kind = "complex numbers" if outputs.dtype.kind == "c" else f"{type(shown).__name__} values"
-    raise ModelError(
-        f"predict returned {kind} such as {shown!r}; it must return real numbers: pass a function that gives "
-        "probabilities or values, such as model.predict_proba"
-    )
+    except Exception as cause:
+        raise ModelError(
+            f"predict returned a {type(answer).__name__}, which cannot be read as numbers "
+            f"({describe_error(cause)}); it must return one row, or one number, per input"
+        ) from cause
 
 
-@dataclass(frozen=True, eq=False)
-class Target:
-    """The output that is explained."""
-
-    key: Any  # what a recipe keeps: an index, a name, or {"function": name}
-    read: Callable[[Floats], Floats]  # outputs (n, k) to values (n,)
-
-    @property
-    def label(self) -> int | str:
-        """What a reader sees."""
-        label: int | str = self.key["function"] if isinstance(self.key, dict) else self.key
-        return label
-
-
-def resolve(target: Any, model: Model, outputs: Floats) -> Target:
-    """What the caller asked to explain; by default the class that the model predicts for the instance."""
-    k = outputs.shape[1]
-    classes = model.names_of(k)
-    if callable(target):
-        return Target({"function": getattr(target, "__name__", "target")}, _by_function(target))
-    if k == 1 and (target is None or target == VALUE):
-        return Target(VALUE, lambda outputs: outputs[:, 0])
-    if target is None:
-        target = int(np.argmax(outputs[0]))
-    index = _index_by_name(target, classes) if isinstance(target, str) else target
-    if isinstance(index, (bool, np.bool_)) or not isinstance(index, (int, np.integer)):
-        raise InputError(f"a target is a class index, a class name or a function of outputs, not {target!r}")
-    if not 0 <= index < k:
-        raise InputError(f"unknown target {target}; the model has outputs 0 to {k - 1}")
-    name = None if classes is None else classes[index]
-    return Target(name if isinstance(name, str) else int(index), lambda outputs: outputs[:, index])
-
-
-def _index_by_name(target: str, classes: tuple[Any, ...] | None) -> int:
-    if classes is None:
-        raise InputError(
-            f"the target {target!r} is a name, but the model's classes are not known: "
-            "pass the class index, or classes=[…]"
-        )
-    names = [str(c) for c in classes]
-    if names.count(target) > 1:
-        raise InputError(
-            f"{names.count(target)} classes are called {target!r}: pass the index of the one you mean"
-        )
-    if target not in names:
-        raise InputError(f"unknown target {target!r}; the classes are {', '.join(names)}")
-    return names.index(target)
-
-
-def _by_function(target: Callable[[Floats], Any]) -> Callable[[Floats], Floats]:
-    def read(outputs: Floats) -> Floats:
-        try:
-            values = np.asarray(target(outputs), dtype=np.float64)
-        except VeridicalError:
-            raise
-        except Exception as cause:
-            raise InputError(
-                f"the target function failed on outputs of shape {outputs.shape} with {type(cause).__name__}: "
-                f"{cause}; it must give one number a row"
-            ) from cause
-        if values.shape != (len(outputs),):
-            raise InputError(
-                f"the target function must give one number a row of outputs: {len(outputs)} rows, "
-                f"answer of shape {values.shape}"
-            )
-        if not np.isfinite(values).all():
+def _exact(outputs: Any) -> Floats:
+    """Numbers as floats, a copy; whole numbers too large for floats to tell apart are refused."""
+    found: Floats = outputs.astype(np.float64)
+    if outputs.dtype.kind in "iu" and outputs.dtype.itemsize == 8 and np.abs(found).max(initial=0) > EXACT:
+        with np.errstate(all="ignore"):
+            kept = found.astype(outputs.dtype) == outputs
+        if not kept.all():
             raise ModelError(
-                "the target function gives NaN or infinity near the instance; a logit, say, needs its "
-                "probabilities clipped away from 0 and 1"
+                "predict returned whole numbers beyond 2**53, which floats cannot tell apart; return their "
+                "difference from a number near them, or floats"
             )
-        return values
-
-    return read
+    return found
 
 
-def model_of(predict: Predict, classes: Sequence[Any] | None) -> Model:
-    """A model with the caller's names of its outputs, or those of the estimator whose method it is."""
-    if classes is not None:
-        return Model(predict, tuple(classes))
-    known = getattr(getattr(predict, "__self__", None), "classes_", None)
-    if known is None or np.ndim(known) != 1:
-        return Model(predict)
-    return Model(predict, tuple(c.item() if isinstance(c, np.generic) else c for c in known), found=True)
+def _is_number(value: Any) -> bool:
+    """Whether an object is a real number, or a missing one, which is told apart later."""
+    return value is None or isinstance(value, (Real, np.number, np.bool_, Decimal))
 
 
 def n_rows(inputs: Any) -> int:

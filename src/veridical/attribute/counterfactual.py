@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from veridical.attribute.ask import Model, Target, resolve, stacked
+from veridical.attribute.ask import Model, stacked
 from veridical.attribute.descent import Gradients, Subject, drawn_descent
 from veridical.attribute.maps import network_of, on_arrays
 from veridical.attribute.network import Network
@@ -18,6 +18,7 @@ from veridical.attribute.question import Answer, Outputs, Question, judged
 from veridical.attribute.removal import removable
 from veridical.attribute.sensitivity import Moves, movable, steps_of
 from veridical.attribute.slopes import by_function
+from veridical.attribute.targets import Target, resolve
 from veridical.errors import InputError, check_number, check_positive, check_whole
 from veridical.masks import child_of
 from veridical.records import (

@@ -1,38 +1,14 @@
-"""What callers give, checked once: a model, a representer, a seed, and what a method of their own returns."""
+"""What callers give, checked once: a representer, a seed, and what a method of their own returns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from veridical.attribute.ask import Model, model_of
-from veridical.attribute.factory import Factory
-from veridical.attribute.network import Network, is_module
-from veridical.errors import InputError, ModelError
+from veridical.errors import InputError
 from veridical.records import Explanation
-
-
-def checked_model(predict: Any, classes: Sequence[Any] | None = None) -> Model:
-    """A model of a function, not of the object that the function belongs to; a torch module is one by itself."""
-    if isinstance(predict, Factory):
-        return checked_model(_made(predict), classes)
-    if not callable(predict):
-        hint = ": pass its method, such as model.predict_proba" if hasattr(predict, "predict") else ""
-        raise InputError(f"predict must be a function of a batch of inputs, not {type(predict).__name__}{hint}")
-    return model_of(Network(predict) if is_module(predict) else predict, classes)
-
-
-def _made(factory: Factory) -> Any:
-    """What a factory returns."""
-    try:
-        return factory.make()
-    except Exception as cause:
-        raise ModelError(
-            f"the factory raised {type(cause).__name__}: {cause}; it is called without arguments, and must return "
-            "predict"
-        ) from cause
 
 
 def checked_representer(represent: Any) -> Any:

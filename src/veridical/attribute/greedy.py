@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from veridical.attribute.ask import Model, resolve, stacked
+from veridical.attribute.ask import Model, stacked
 from veridical.attribute.question import Answer, Outputs, Question, is_flat, judged
 from veridical.attribute.removal import Removal
+from veridical.attribute.targets import resolve
 from veridical.errors import InputError, check_whole
 from veridical.records import Explanation, Fit, Floats, Representation, Seed
 

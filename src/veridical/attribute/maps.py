@@ -9,15 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from veridical.attribute.ask import Model, checked, resolve
+from veridical.attribute.ask import Model, checked
 from veridical.attribute.evidence import TopK, top_probability, weigh
-from veridical.attribute.given import checked_model, seed_of
+from veridical.attribute.given import seed_of
 from veridical.attribute.launches import ON_GPU
 from veridical.attribute.layout import column_notes, layout_of
+from veridical.attribute.models import model_of
 from veridical.attribute.network import Network, as_numbers
 from veridical.attribute.question import Answer, Outputs, Question
 from veridical.attribute.removal import removable
 from veridical.attribute.slopes import Slopes, by_function, reader
+from veridical.attribute.targets import resolve
 from veridical.errors import InputError, require
 from veridical.masks import child_of
 from veridical.records import (
@@ -126,7 +128,7 @@ class ByGradient:
         None for the predicted classes. What a method compares with are instances, which ``prepare`` makes inputs.
         """
         torch = require("torch", extra="torch")
-        network = network_of(checked_model(network), type(self).__name__)
+        network = network_of(model_of(network), type(self).__name__)
         if not len(inputs):
             raise InputError("there are no inputs to make maps of")
         own = network.moved(inputs) if isinstance(inputs, torch.Tensor) else network.own(inputs)

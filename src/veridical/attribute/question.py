@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.additive import Sums
-from veridical.attribute.ask import Model, Target, resolve
+from veridical.attribute.ask import Model
 from veridical.attribute.evidence import Evidence, TopK, most_untested, no_evidence, top_probability, weigh
 from veridical.attribute.recipe import recipe_of
+from veridical.attribute.targets import Target, resolve
 from veridical.records import (
     PER_UNIT,
     VERSION,

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.additive import Sum, Sums, fits_from
-from veridical.attribute.ask import Model, Target, resolve, stacked
+from veridical.attribute.ask import Model, stacked
 from veridical.attribute.evidence import too_few, top_probabilities, weigh
 from veridical.attribute.fits import Fits
 from veridical.attribute.lime import Lime
 from veridical.attribute.question import Answer, Outputs, Question, is_flat, is_usual
+from veridical.attribute.targets import Target, resolve
 from veridical.records import Explanation, Fit, Floats, Ints, Seed, Shareable
 
 ROOM = 2**17  # numbers of an array that is worked on: it should stay in the cache

@@ -10,13 +10,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from veridical.attribute.ask import Heard, Model, checked, resolve
+from veridical.attribute.ask import Heard, Model, checked
 from veridical.attribute.launches import fetched, numbers_of_one
 from veridical.attribute.lime import Lime, Steps
 from veridical.attribute.network import Network
 from veridical.attribute.question import Question
 from veridical.attribute.stacked import Stack, can_stack
 from veridical.attribute.switches import Switched
+from veridical.attribute.targets import resolve
 from veridical.errors import ModelError, VeridicalError, require
 from veridical.masks import child_of
 from veridical.records import Explanation, Fit, Floats, Method, Representation, Sample, Seed, Stream

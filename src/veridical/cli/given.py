@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
+from veridical.attribute import models
 from veridical.attribute.ask import VALUE
 from veridical.attribute.many import Track
+from veridical.attribute.targets import find_class, list_classes
 from veridical.cli.names import method_of, words
 from veridical.cli.say import tell
 from veridical.errors import InputError
@@ -18,7 +20,7 @@ from veridical.read.fit import fitted
 from veridical.read.models import Making, model_of
 from veridical.read.parts import OWN_BACKGROUND, representer_of
 from veridical.read.records import TABLE, Data, Loaded, Loading, Reading, near
-from veridical.records import Predict, Representer
+from veridical.records import Output, Predict, Representer
 from veridical.render.progress import Bar, Progress
 from veridical_command import asked
 
@@ -74,8 +76,9 @@ def matched(about: asked.Asked, model: str, data: Data) -> Given:
     own = (OWN_BACKGROUND,) if behind is None and whole.kind == TABLE else ()
     notes = (*loaded.notes, *whole.notes, *own)
     some = whole if about.rows is None else whole.some(rows_of(about.rows, whole))
-    asked_of = target_of(about, loaded), classes_of(about, loaded)
-    return Given(loaded, represent, some, behind, *asked_of, notes, making)
+    target = target_of(about, loaded)
+    notes = (*notes, *said_of(target, about))
+    return Given(loaded, represent, some, behind, target, classes_of(about, loaded), notes, making)
 
 
 def beside(about: asked.Asked, place: str, loaded: Loaded) -> Data:
@@ -145,24 +148,36 @@ def row_of(name: str, data: Data) -> int:
 
 
 def target_of(about: asked.Asked, loaded: Loaded) -> Any:
-    """What is explained: the name of an output, or else its number."""
+    """What is explained: a class, as it is written, or the position of an output."""
     if about.target is None or about.target == VALUE:
         return about.target
-    known = words(about.classes) or [str(name) for name in loaded.classes or ()]
-    if about.target in known:
-        return about.target
-    if about.target.isdecimal():
-        return int(about.target)
+    known: Sequence[Any] = words(about.classes) or loaded.classes or ()
+    at = find_class(about.target, known)
+    if at is not None:
+        return known[at]
+    position = re.fullmatch(r"(?:output[ :])(\d+)" if known else r"(?:output[ :])?(\d+)", about.target)
+    if position:
+        return Output(int(position[1]))
     if not known:
         raise InputError(
             f"no class is known to be called {about.target!r}: name all by --classes, or give its number from 0"
         )
-    raise InputError(f"no class is called {about.target!r}{near(about.target, known)}")
+    raise InputError(
+        f"no class is called {about.target!r}{near(about.target, [str(name) for name in known])}; the classes are "
+        f"{list_classes(known)}, and positions are given as --target 'output 0'"
+    )
+
+
+def said_of(target: Any, about: asked.Asked) -> tuple[str, ...]:
+    """What a number was taken for."""
+    if about.target is None or not about.target.isdecimal():
+        return ()
+    return (f"--target {about.target} is {target if isinstance(target, Output) else f'the class {target}'}",)
 
 
 def classes_of(about: asked.Asked, loaded: Loaded) -> Sequence[Any] | None:
     """Names of the outputs, where the model does not say them itself."""
-    own = getattr(getattr(loaded.predict, "__self__", None), "classes_", None)
+    own = models.model_of(loaded.predict).classes
     return words(about.classes) or (loaded.classes if own is None else None)
 
 

@@ -113,7 +113,7 @@ def rows_there(given: asked.Explain) -> int:
 
 def explained(given: asked.Explain, about: Given, X: Any) -> Any:
     """Explanations, or the folder that they are in."""
-    question = {**question_of(given, about), "classes": about.classes or about.model.classes}
+    question = question_of(given, about)
     place: dict[str, Any] = {"store": given.store, "keep": kept(given) if isinstance(X, Large) else ()}
     predict: Any = Factory(about.making)
     with engine_of(given) as engine:

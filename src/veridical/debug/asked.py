@@ -59,7 +59,7 @@ def asked(method: Method, subject: Subject, rows: Ints, seed: Seed, picked: int 
     for number, representation in enumerate(instances.batch(0, len(rows))):
         listener = Listener(model)
         try:
-            heard = Model(listener, model.classes, model.found)
+            heard = model.with_predict(listener)
             method(heard, representation, (subject.target,), child_of(seed, number))
         except Enough:
             pass

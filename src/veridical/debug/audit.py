@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import joblib
 
 from veridical.attribute.ask import Model, heard
-from veridical.attribute.given import checked_model
 from veridical.attribute.gradients import SmoothGrad
 from veridical.attribute.lime import Lime
+from veridical.attribute.models import model_of
 from veridical.attribute.network import Network
 from veridical.attribute.paths import IntegratedGradients
 from veridical.attribute.recipe import name_of, recipe_of
@@ -129,7 +129,7 @@ class Counted(Subject):
     @property
     def model(self) -> Model:
         """The predict function, its answers checked and its inputs counted."""
-        return heard(checked_model(self.predict, self.classes), self._count)
+        return heard(model_of(self.predict, self.classes), self._count)
 
     def _count(self, n: int) -> None:
         self.calls[0] += n

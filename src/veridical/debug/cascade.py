@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from veridical.attribute.ask import Model
 from veridical.attribute.network import Network
 from veridical.debug.broken import Twin
 from veridical.debug.records import Subject
@@ -40,10 +39,10 @@ def layer_twins(subject: Subject, depths: Depths, seed: Seed, n: int) -> Iterato
         base = int(generator(seed, i).integers(2**31))
         for at in down:
             made = reinitialized(network, names[: at + 1], base)
-            yield Twin(f"down to {names[at]}", Model(made, model.classes, model.found))
+            yield Twin(f"down to {names[at]}", model.with_predict(made))
         for at in alone:
             made = reinitialized(network, [names[at]], base)
-            yield Twin(f"only {names[at]}", Model(made, model.classes, model.found), decides=False)
+            yield Twin(f"only {names[at]}", model.with_predict(made), decides=False)
 
 
 def layers_of(network: Network, batch: Any) -> tuple[str, ...]:

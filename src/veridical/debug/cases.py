@@ -16,7 +16,7 @@ from veridical.debug.records import DEAR, DEAREST, MOST, Rng, Subject, rows_at
 from veridical.errors import InputError, NotApplicable
 from veridical.evaluate.weights import has_weight, unsound
 from veridical.masks import child_of, generator
-from veridical.records import Explanation, Floats, Instances, Ints, Method, Seed, Shareable
+from veridical.records import Explanation, Floats, Instances, Ints, Method, Output, Seed, Shareable
 
 QUICK = 10  # points of an input that a gradient is taken at, up to which a map costs little
 OWN, AGAIN, CHOICE = 0, 1, 2  # what seeds are for: the explanations, those of another seed, which instances
@@ -124,4 +124,4 @@ def targets_of(target: Any, outputs: Floats) -> tuple[Any, ...]:
         return (target,) * len(outputs)
     if outputs.shape[1] == 1:
         return (VALUE,) * len(outputs)
-    return tuple(int(i) for i in np.argmax(outputs, axis=1))
+    return tuple(Output(i) for i in np.argmax(outputs, axis=1))

@@ -14,7 +14,8 @@ import numpy as np
 from scipy import stats
 
 from veridical.attribute.ask import n_rows
-from veridical.attribute.given import checked_model, seed_of
+from veridical.attribute.given import seed_of
+from veridical.attribute.models import model_of
 from veridical.attribute.network import Network
 from veridical.debug.activations import given_and_made, slopes_at
 from veridical.debug.cases import examples
@@ -23,7 +24,7 @@ from veridical.debug.records import FEWEST, Rng, Subject
 from veridical.errors import InputError, check_whole
 from veridical.evaluate.compare import interval
 from veridical.masks import generator
-from veridical.records import Floats, Ints, Measured, Method, Record, Verdict
+from veridical.records import Floats, Ints, Measured, Method, Output, Record, Verdict
 
 LEVEL = 0.05
 RIDGE = 0.1  # of the classifier, relative to the mean square of what it tells apart
@@ -115,7 +116,7 @@ def tcav(
     the share of instances whose output grows with the concept, and ``expected`` that of random concepts. Each
     concept is told from ``n_random`` random sets.
     """
-    model = checked_model(network).predict
+    model = model_of(network).predict
     if not isinstance(model, Network):
         raise InputError("tcav looks into a network: give a torch module or a vd.Network, not a function")
     if not isinstance(concept, Concept):
@@ -235,4 +236,4 @@ def _verdict(found: Compared, concept: Concept, target: str) -> Verdict:
 def _named(target: Any) -> str:
     if target is None:
         return "the predicted class"
-    return f"{getattr(target, '__name__', 'the target')}" if callable(target) else f"output {target}"
+    return f"{getattr(target, '__name__', 'the target')}" if callable(target) else str(Output(target))

@@ -19,9 +19,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from veridical.attribute.ask import resolve
 from veridical.attribute.given import seed_of
 from veridical.attribute.question import is_flat
+from veridical.attribute.targets import resolve
 from veridical.debug.asked import asked
 from veridical.debug.cases import examples
 from veridical.debug.points import points
@@ -29,7 +29,7 @@ from veridical.debug.records import Rng, Subject, rows_at
 from veridical.errors import NotApplicable
 from veridical.evaluate.compare import interval
 from veridical.masks import child_of, generator
-from veridical.records import Bools, Floats, Ints, Measured, Method, Record, Seed, Verdict
+from veridical.records import Bools, Floats, Ints, Measured, Method, Output, Record, Seed, Verdict
 
 REAL = 500  # real instances, at most
 FEWEST = 30  # and at least
@@ -147,7 +147,7 @@ def _reader(subject: Subject, outputs: Floats) -> Callable[[Floats], Floats]:
     """The output that is looked at: the target, or the one that differs most between real instances."""
     wanted = subject.target
     if wanted is None and outputs.shape[1] > 1:
-        wanted = int(np.argmax(outputs.var(axis=0)))
+        wanted = Output(np.argmax(outputs.var(axis=0)))
     return resolve(wanted, subject.model, outputs).read
 
 

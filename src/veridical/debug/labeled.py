@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from veridical.attribute.ask import VALUE, Model, n_rows
-from veridical.attribute.given import checked_model
 from veridical.attribute.many import Plan, explain_all
+from veridical.attribute.models import model_of
 from veridical.debug.records import Subject, rows_at
 from veridical.errors import InputError, NotApplicable
 from veridical.masks import child_of, generator
-from veridical.records import Explanation, Floats, Ints, Method, Record, Seed
+from veridical.records import Explanation, Floats, Ints, Method, Output, Record, Seed
 
 FEWEST = 40  # labeled rows, below which nothing is told of them
 SUM = 1e-3  # by which probabilities may miss 1
@@ -41,7 +41,7 @@ class Labeled(Record):
     def trained(self, rows: Ints, seed: int) -> Model:
         """A model that is trained on these rows alone."""
         assert self.subject.train is not None
-        return checked_model(self.subject.train(rows_at(self.X, rows), self.answers[self.labels[rows]], seed))
+        return model_of(self.subject.train(rows_at(self.X, rows), self.answers[self.labels[rows]], seed))
 
     def outputs(self, model: Model) -> Floats:
         """What a model answers to the rows."""
@@ -75,7 +75,7 @@ class Labeled(Record):
         found: dict[int, Explanation] = {}
         for label in np.unique(self.labels):
             at = np.flatnonzero(self.labels == label)
-            target = VALUE if single else int(columns[at[0]])
+            target = VALUE if single else Output(columns[at[0]])
             instances = self.subject.represent.each(rows_at(self.X, at))
             own = child_of(seed, int(label))
             found |= dict(

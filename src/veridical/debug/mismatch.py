@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from veridical.attribute.ask import Model
 from veridical.attribute.network import Network
 from veridical.debug.broken import Twin, Words, compared
 from veridical.debug.cases import cases
@@ -96,7 +95,7 @@ def mismatch(method: Method, subject: Subject, rng: Rng) -> Verdict:
             "pictures, sounds or series"
         )
     model = subject.model
-    made = (Twin(name, Model(after(model.predict, way), model.classes, model.found)) for name, way in ways.items())
+    made = (Twin(name, model.with_predict(after(model.predict, way))) for name, way in ways.items())
     return compared(cases(method, subject, rng), made, WORDS)
 
 

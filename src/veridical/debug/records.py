@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +13,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from veridical.attribute.ask import Model, n_rows
-from veridical.attribute.given import checked_model, checked_representer
+from veridical.attribute.given import checked_representer
+from veridical.attribute.models import model_of, predict_of
+from veridical.attribute.targets import check_single
 from veridical.errors import InputError, ModelError, NotApplicable
 from veridical.records import Ints, Method, Predict, Record, Representer, Verdict
 
@@ -49,7 +51,7 @@ class Subject(Record):
 
     def __post_init__(self) -> None:
         Record.__post_init__(self)
-        checked_model(self.predict, self.classes)
+        model = model_of(self.predict, self.classes)
         n = len(checked_representer(self.represent).each(self.X))
         if n < FEWEST:
             raise InputError(f"a check needs at least {FEWEST} instances to say anything; X has {n}: give more")
@@ -60,8 +62,8 @@ class Subject(Record):
                 "train wants a function of (X, y, seed) that gives the predict function of a new model, "
                 f"not {self.train!r}"
             )
-        if isinstance(self.target, (list, tuple)):
-            raise InputError("a check explains one target an instance; call it once a target")
+        several = "a check explains one target per instance; call it once for each target"
+        check_single(self.target, model.classes, several)
         if self.training is not None:
             _check_pair(self.training)
         if self.train is None:
@@ -70,7 +72,7 @@ class Subject(Record):
     @property
     def model(self) -> Model:
         """The predict function, its answers checked."""
-        return checked_model(self.predict, self.classes)
+        return model_of(self.predict, self.classes)
 
     def trained_on(self) -> tuple[Any, Any]:
         """Instances and right answers that a new model can be trained on; X and y if there are no others."""
@@ -97,12 +99,12 @@ class Subject(Record):
                 f"train(X, y, seed) failed with {type(cause).__name__} on {n_rows(X)} instances: {cause}"
             ) from cause
         try:
-            found, own = checked_model(made, self.classes), self.model
+            found, own = model_of(made, self.classes), self.model
         except InputError as cause:
             raise ModelError(
                 f"train must give the predict function of a new model, such as fresh.predict_proba: {cause}"
             ) from cause
-        return found if found.classes is not None else replace(found, classes=own.classes, found=own.found)
+        return found if found.classes is not None else own.with_predict(found.predict)
 
 
 Check: TypeAlias = Callable[[Method, Subject, Rng], Verdict]
@@ -110,7 +112,8 @@ Check: TypeAlias = Callable[[Method, Subject, Rng], Verdict]
 
 def trainer_of(predict: Any) -> Train | None:
     """How to train a clone of the scikit-learn estimator that predict is a method of, if it is one."""
-    estimator, name = getattr(predict, "__self__", None), getattr(predict, "__name__", "")
+    given = predict_of(predict) if isinstance(predict, BaseEstimator) else predict
+    estimator, name = getattr(given, "__self__", None), getattr(given, "__name__", "")
     if not isinstance(estimator, BaseEstimator) or not hasattr(estimator, "fit"):
         return None
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from veridical.attribute.ask import Model, resolve
+from veridical.attribute.ask import Model
 from veridical.attribute.given import seed_of
 from veridical.attribute.removal import removable
+from veridical.attribute.targets import resolve
 from veridical.debug.cases import Cases, cases_at, drawn, most_of
 from veridical.debug.concepts import Concept
 from veridical.debug.records import Rng, Subject

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.ask import VALUE, Model, n_rows
+from veridical.attribute.targets import as_plain
 from veridical.debug.cases import OWN, Cases, cases, drawn
 from veridical.debug.plant import Column, Patch, Plant, Tone, Word
 from veridical.debug.records import Rng, Subject, rows_at
@@ -23,7 +24,7 @@ from veridical.debug.similarity import NULLS, map_of, size_look, ssim
 from veridical.errors import InputError, MissingPackage, NotApplicable
 from veridical.evaluate.compare import interval
 from veridical.masks import generator
-from veridical.records import Bools, Explanation, Floats, Measured, Method, Removable, Seed, Verdict
+from veridical.records import Bools, Explanation, Floats, Measured, Method, Output, Removable, Seed, Verdict
 from veridical.represent.regions import numbers_of
 
 TRAINED = 2000  # instances that models are trained on, at most
@@ -111,7 +112,7 @@ class Models:
         if k == 1:
             return VALUE
         names = model.names_of(k) or self.labels
-        return next((i for i, name in enumerate(names) if name == label), k - 1)
+        return Output(next((i for i, name in enumerate(names) if name == as_plain(label)), k - 1))
 
     def decided(self, model: Model, label: Any) -> float:
         """The share of answers that go with the plant, whatever else is in the instance: 0.5 if none do."""

@@ -144,4 +144,4 @@ def _exchanged(subject: Subject, columns: Ints, rng: np.random.Generator) -> Mod
     means[columns], sds[columns] = values.mean(axis=0), values.std(axis=0)
     own = subject.model
     made = Exchanged(own, order, np.roll(order, 1), means, sds)
-    return Model(made, own.classes, own.found)
+    return own.with_predict(made)

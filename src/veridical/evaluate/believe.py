@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtr
 
-from veridical.attribute.ask import Model, Target, resolve
+from veridical.attribute.ask import Model
+from veridical.attribute.targets import Target, resolve, target_of_recipe
 from veridical.errors import InputError
 from veridical.evaluate.scene import own_input
 from veridical.evaluate.taken import slopes_of
@@ -194,7 +195,7 @@ def _checked(
             "others: give the instance and the representer that it was made with"
         )
     outputs = model(own_input(representation, seed))
-    asked = resolve(_target(explanation, target), model, outputs)
+    asked = resolve(_target(explanation, model) if target is None else target, model, outputs)
     own = float(asked.read(outputs)[0])
     if abs(own - explanation.prediction) > ALIKE * max(abs(own), abs(explanation.prediction), ALIKE):
         raise InputError(
@@ -204,14 +205,14 @@ def _checked(
     return effects_of(representation, explanation, seed), asked
 
 
-def _target(explanation: Explanation, target: Any) -> Any:
+def _target(explanation: Explanation, model: Model) -> Any:
     """The target of an explanation, which its recipe has unless it was a function."""
-    known = explanation.recipe.get("target", explanation.target)
-    if target is not None or not isinstance(known, Mapping):
-        return known if target is None else target
-    raise InputError(
-        f"the target was the function {known['function']!r}, which an explanation cannot hold: give target=…"
-    )
+    known = explanation.recipe.get("target")
+    if isinstance(known, Mapping) and "function" in known:
+        raise InputError(
+            f"the target was the function {known['function']!r}, which an explanation cannot hold: give target=…"
+        )
+    return explanation.target if known is None else target_of_recipe(explanation.recipe, model)
 
 
 def effects_of(representation: Representation, explanation: Explanation, seed: Seed) -> Floats:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.recipe import name_of, recipe_of
+from veridical.attribute.targets import as_plain
 from veridical.errors import InputError
 from veridical.evaluate import METRICS
 from veridical.evaluate.compare import compare, fewest, interval
@@ -19,7 +20,7 @@ from veridical.evaluate.records import Comparison, Metric, Report, Score
 from veridical.evaluate.trials import Evaluation, Outcome
 from veridical.evaluate.truth import truth_of
 from veridical.masks import child_of
-from veridical.records import VERSION, Floats, Instances
+from veridical.records import VERSION, Floats, Instances, Output
 
 COMPARE = 40  # the purpose that a seed is for
 LONGEST = 40  # letters of a setting that a name can bear
@@ -84,12 +85,12 @@ def _title(plan: Evaluation) -> str:
 
 def _recipe(plan: Evaluation) -> dict[str, Any]:
     classes = None if plan.model.found else plan.model.classes
-    target = {"function": name_of(plan.target)} if callable(plan.target) else plan.target
+    target = {"function": name_of(plan.target)} if callable(plan.target) else as_plain(plan.target)
     return {
         "veridical": VERSION,
         "methods": {name: recipe_of(method) for name, method in plan.methods.items()},
         "metrics": [metric.name for metric in plan.metrics],
-        "target": int(target) if isinstance(target, np.integer) else target,
+        "target": {"output": int(target)} if isinstance(target, Output) else target,
         "classes": None if classes is None else list(classes),
         "rng": {"entropy": plan.seed.entropy, "spawn_key": list(plan.seed.spawn_key)},
     }

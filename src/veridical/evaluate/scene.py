@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from veridical.attribute.ask import Model, Target, n_rows
+from veridical.attribute.ask import Model, n_rows
 from veridical.attribute.neighborhood import private
 from veridical.attribute.question import is_flat
 from veridical.attribute.removal import Removal, removable
+from veridical.attribute.targets import Target
 from veridical.evaluate.nearby import nearby
 from veridical.masks import child_of, generator
 from veridical.records import (

@@ -11,8 +11,9 @@ from zlib import crc32
 import numpy as np
 
 from veridical.attribute import METHODS
-from veridical.attribute.ask import VALUE, Model, resolve
+from veridical.attribute.ask import VALUE, Model
 from veridical.attribute.given import answered
+from veridical.attribute.targets import resolve
 from veridical.errors import InputError, VeridicalError
 from veridical.evaluate import METRICS
 from veridical.evaluate.nulls import (
@@ -31,7 +32,7 @@ from veridical.evaluate.taken import ask_ahead, slopes_of
 from veridical.evaluate.truth import truth_of
 from veridical.evaluate.weights import unsound
 from veridical.masks import child_of, generator
-from veridical.records import Explanation, Floats, Instances, Method, Representation, Representer, Seed
+from veridical.records import Explanation, Floats, Instances, Method, Output, Representation, Representer, Seed
 
 FEWEST = 64  # samples beside those that the parts need, below which nothing is halved
 SIZES = ("n_samples", "n_draws")  # settings that say how many samples a method draws
@@ -134,7 +135,7 @@ def _scene(plan: Evaluation, number: int) -> tuple[Scene, Any]:
     outputs = plan.model(own_input(representation, seed))[:1]
     target = plan.target
     if target is None:
-        target = VALUE if outputs.shape[1] == 1 else int(np.argmax(outputs[0]))
+        target = VALUE if outputs.shape[1] == 1 else Output(np.argmax(outputs[0]))
     batch = plan.instances.inputs(number, number + 1)
     is_table = hasattr(batch, "iloc") or hasattr(batch, "tocsr") or hasattr(representation, "row")
     resolved = resolve(target, plan.model, outputs)

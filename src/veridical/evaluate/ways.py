@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veridical.attribute.ask import Model, Target
+from veridical.attribute.ask import Model
 from veridical.attribute.either import Either
 from veridical.attribute.question import is_flat
 from veridical.attribute.removal import Removal
 from veridical.attribute.sensitivity import Sensitivity
+from veridical.attribute.targets import Target
 from veridical.attribute.undo import undone
 from veridical.masks import child_of, generator
 from veridical.records import Bools, Explanation, Floats, Movable, Refillable, Representation, Seed

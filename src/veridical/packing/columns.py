@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from veridical.errors import InputError
-from veridical.packing.explanations import ARRAYS, FACTS, NUMBERS, TEXTS, Pool, pack_findings
+from veridical.errors import InputError, safe_str
+from veridical.packing.explanations import ARRAYS, FACTS, NUMBERS, TEXTS, Pool, pack_findings, unpack_target
 from veridical.packing.values import STRICT, encode, pack_view, parse
-from veridical.records import Explanation, Part
+from veridical.records import Explanation, Output, Part
 
+TARGET = ("target", "target_is_index", "target_class")  # the last is not in older files
 UNSEEN = ("view", "map", "findings", "row_name")  # columns that an older file may not have, each JSON or nothing
 OWN = ("own", "own_texts")  # the row's own values: floats, and JSON where a value is none; older files have none
 
@@ -21,7 +22,7 @@ OWN = ("own", "own_texts")  # the row's own values: floats, and JSON where a val
 def arrow_schema(pa: Any) -> Any:
     """Names and types of the columns."""
     text, number, whole, texts = pa.string(), pa.float64(), pa.int64(), pa.list_(pa.string())
-    types = {"target": text, "target_is_index": pa.bool_(), **dict.fromkeys(NUMBERS, number)}
+    types = {"target": text, "target_is_index": pa.bool_(), "target_class": text, **dict.fromkeys(NUMBERS, number)}
     types |= {"n_calls": whole, "top_k": whole, "passed": pa.bool_(), "observed": number}
     types |= {"expected": number, "sentence": text, "unsettled": pa.list_(texts), "notes": texts}
     types |= {
@@ -46,8 +47,7 @@ def columns(items: Sequence[Explanation]) -> dict[str, Any]:
     known = {key: [read(e) for e in items] for key, read in FACTS.items()}
     return {
         **known,
-        "target": [str(target) for target in known["target"]],
-        "target_is_index": [isinstance(target, int) for target in known["target"]],
+        **pack_targets([e.target for e in items]),
         "recipe": _recipes(items),
         "view": [_text(pack_view(e.view)) for e in items],
         "map": [_text(pack_view(e.map)) for e in items],
@@ -78,6 +78,38 @@ def _unless_float(value: Any) -> str | None:
     return None if type(value) is float else encode(value)
 
 
+def pack_targets(targets: Sequence[Any]) -> dict[str, Any]:
+    """Targets as columns: what a reader sees, whether it is a position, and a class that is no text as JSON."""
+    known: dict[Any, str | None] = {}
+    for target in targets:
+        if (type(target), target) not in known:
+            plain = isinstance(target, (str, Output))
+            known[type(target), target] = None if plain else encode(target)
+    return {
+        "target": [str(int(t)) if isinstance(t, Output) else safe_str(t) for t in targets],
+        "target_is_index": [isinstance(t, Output) for t in targets],
+        "target_class": [known[type(t), t] for t in targets],
+    }
+
+
+def _packed_target(shown: str, is_index: bool, packed: str | None = None) -> Any:
+    """The target of one row, as JSON has it; older files have none but texts and positions."""
+    return {"output": int(shown)} if is_index else shown if packed is None else {"class": parse(packed)}
+
+
+def unpack_targets(table: Any) -> list[Any]:
+    """The targets of a table of Arrow."""
+    there = [key for key in TARGET if key in table.schema.names]
+    cells = zip(*(table.column(key).to_pylist() for key in there), strict=True)
+    known: dict[Any, Any] = {}
+    found = []
+    for cell in cells:
+        if cell not in known:
+            known[cell] = unpack_target(_packed_target(*cell))
+        found.append(known[cell])
+    return found
+
+
 def distinct(parts: Sequence[Part]) -> tuple[Any, list[Part]]:
     """The number of each part, and the parts that have one; explanations of a table share theirs."""
     which = np.fromiter(map(id, parts), np.int64, len(parts))  # all of them are alive, so no number comes twice
@@ -90,9 +122,10 @@ def _recipes(items: Sequence[Explanation]) -> list[str]:
     last: dict[Any, tuple[Any, str]] = {}
     made = []
     for e in items:
-        if e.target not in last or last[e.target][0] != e.recipe:
-            last[e.target] = e.recipe, encode(e.recipe)
-        made.append(last[e.target][1])
+        key = type(e.target), e.target
+        if key not in last or last[key][0] != e.recipe:
+            last[key] = e.recipe, encode(e.recipe)
+        made.append(last[key][1])
     return made
 
 
@@ -136,7 +169,7 @@ def explanations_of(table: Any, pool: Pool) -> Iterator[Explanation]:
     own = own_of(table) if set(OWN) <= set(table.schema.names) else [()] * table.num_rows
     rows = table.drop_columns([*lists, *(name for name in OWN if name in table.schema.names)]).to_pylist()
     for row, values, (start, stop) in zip(rows, own, pairwise(offsets.tolist()), strict=True):
-        row["target"] = int(row["target"]) if row["target_is_index"] else row["target"]
+        row["target"] = _packed_target(row["target"], row["target_is_index"], row.get("target_class"))
         row |= {key: parse(row.get(key) or "null") for key in UNSEEN}
         row["parts"] = tuple(parts[start:stop])
         row["weights"], row["intervals"] = weights[start:stop], intervals[start:stop]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from veridical.packing.values import finite, floats, numbers, pack, pack_view, parse, unpack, unpack_view
-from veridical.records import Explanation, Measured, Part, Verdict, View
+from veridical.records import Explanation, Measured, Output, Part, Verdict, View
 
 NUMBERS = ("intercept", "prediction", "local_prediction", "fidelity", "effective_size", "top_probability")
 TEXTS = {"names": "name", "columns": "column", "relations": "relation"}  # of the parts
@@ -48,12 +48,30 @@ def pack_findings(v: Verdict) -> dict[str, Any] | None:
     }
 
 
+def pack_target(target: Any) -> Any:
+    """A target as strict JSON: a text is itself, any other class and a position have a tag."""
+    if isinstance(target, Output):
+        return {"output": int(target)}
+    return target if type(target) is str else {"class": pack(target)}
+
+
+def unpack_target(value: Any) -> Any:
+    """The inverse of ``pack_target``; in older files a whole number is a position."""
+    if isinstance(value, Mapping) and value.keys() == {"class"}:
+        return unpack(value["class"])
+    if isinstance(value, Mapping) and value.keys() == {"output"}:
+        value = value["output"]
+    if isinstance(value, (str, int)) and not isinstance(value, bool):
+        return value if isinstance(value, str) else Output(value)
+    raise TypeError(f"a target was wanted, {value!r} came")
+
+
 def _pack_nulls(nulls: Mapping[str, float]) -> dict[str, Any]:
     return {name: finite(float(value)) for name, value in nulls.items()}
 
 
 FACTS: dict[str, Callable[[Explanation], Any]] = {
-    "target": lambda e: pack(e.target),
+    "target": lambda e: pack_target(e.target),
     **{name: lambda e, name=name: float(getattr(e, name)) for name in NUMBERS},  # type: ignore[misc]
     "n_calls": lambda e: int(e.n_calls),
     "top_k": lambda e: int(e.top_k),
@@ -101,8 +119,9 @@ class Pool:
     def texts(self, values: Sequence[Any]) -> tuple[str, ...]:
         return tuple(self.text(v) for v in values)
 
-    def target(self, value: Any) -> int | str:
-        return self.text(value) if isinstance(value, str) else int(value)
+    def target(self, value: Any) -> Any:
+        """The inverse of ``pack_target``; in older files a whole number is a position."""
+        return self.text(value) if isinstance(value, str) else unpack_target(value)
 
     def part(self, name: str, column: str, relation: str, value: str) -> Part:
         key = (name, column, relation, value)

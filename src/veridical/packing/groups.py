@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from veridical.packing.explanations import Pool, pack_verdict
+from veridical.packing.explanations import Pool, pack_target, pack_verdict
 from veridical.packing.objects import pack_object, pack_part, unpack_object, unpack_part
 from veridical.packing.values import finite, floats, numbers, pack, text, unpack, whole
 from veridical.summarize.records import Grouping, Membership, Region
@@ -21,7 +21,7 @@ def pack_grouping(g: Grouping) -> dict[str, Any]:
         **{key: numbers(getattr(g, key)) for key in (*ARRAYS, "sizes")},
         **{key: finite(float(getattr(g, key))) for key in NUMBERS},
         "regions": [_pack_region(region) for region in g.regions],
-        "target": pack(g.target),
+        "target": pack_target(g.target),
         "n_calls": int(g.n_calls),
         "verdict": pack_verdict(g.verdict),
         "space": pack_object(g.space),

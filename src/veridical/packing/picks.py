@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from veridical.packing.explanations import pack_target, unpack_target
 from veridical.packing.objects import pack_part, unpack_part
-from veridical.packing.values import finite, floats, numbers, pack, pack_view, text, unpack, unpack_view, whole
+from veridical.packing.values import finite, floats, numbers, pack_view, text, unpack_view, whole
 from veridical.records import View
 from veridical.summarize.records import Concept, Pick
 
@@ -22,8 +23,8 @@ def pack_pick(p: Pick) -> dict[str, Any]:
         "n": int(p.n),
         "names": list(p.names),
         "parts": [pack_part(part) for part in p.parts],
-        "targets": pack(list(p.targets)),
-        "chosen_targets": pack(list(p.chosen_targets)),
+        "targets": list(map(pack_target, p.targets)),
+        "chosen_targets": list(map(pack_target, p.chosen_targets)),
         "weights": {key: numbers(getattr(p.weights, key)) for key in ("data", "indices", "indptr")},
         "concepts": [
             {"name": c.name, "members": c.members.tolist(), "typical": list(c.typical), "view": pack_view(c.view)}
@@ -51,9 +52,9 @@ def unpack_pick(body: Mapping[str, Any]) -> Pick:
         float(body["total"]),
         tuple(map(text, body["names"])),
         parts,
-        tuple(unpack(body["targets"])),
+        tuple(map(unpack_target, body["targets"])),
         weights,
-        tuple(unpack(body["chosen_targets"])),
+        tuple(map(unpack_target, body["chosen_targets"])),
         int(body["n"]),
         floats(body["random"]).reshape(-1, 2),
         tuple(map(_concept, body["concepts"])),

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.additive import Sums
-from veridical.attribute.ask import Model, resolve
+from veridical.attribute.ask import Model
 from veridical.attribute.lime import Lime
 from veridical.attribute.many import CHUNK, Track
 from veridical.attribute.neighborhood import Answers
 from veridical.attribute.single import one_thread
+from veridical.attribute.targets import resolve
 from veridical.errors import InputError, VeridicalError
 from veridical.records import Explanation, Explanations, Representation, Representer, Shareable
 from veridical.scale.engines.pools import Engine

@@ -14,8 +14,8 @@ import pandas as pd
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model, heard, n_rows
 from veridical.attribute.factory import Factory
-from veridical.attribute.given import checked_model
 from veridical.attribute.many import CHUNK, Work
+from veridical.attribute.models import model_of
 from veridical.attribute.neighborhood import Answers
 from veridical.attribute.single import one_thread
 from veridical.errors import InputError, ModelError, VeridicalError
@@ -103,7 +103,7 @@ class Job:
         with self.lock:
             if not self.memory:
                 made = self.predict.make() if isinstance(self.predict, Factory) else self.predict
-                model, sums = checked_model(made, self.classes), None  # a factory that raises is tried again
+                model, sums = model_of(made, self.classes), None  # a factory that raises is tried again
                 if self.sample is not None:
                     sums = Sums(Answers(model, self.common, self.seed, pieces=dict(self.sample)))
                 self.memory.append(Open(model, sums))

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from veridical.attribute.ask import Model, Target, resolve
+from veridical.attribute.ask import Model
 from veridical.attribute.recipe import recipe_of
+from veridical.attribute.targets import Target, resolve
 from veridical.errors import InputError
 from veridical.masks import generator
-from veridical.records import Bools, Floats, Seed, Verdict
+from veridical.records import Bools, Floats, Output, Seed, Verdict
 from veridical.represent.space import space_of
 from veridical.summarize.near import Near, dense
 from veridical.summarize.records import Grouping
@@ -85,7 +86,7 @@ def _target(wanted: Wanted) -> tuple[Target, int]:
     outputs = model(instances.inputs(0, n))
     if target is None and outputs.shape[1] > 1:
         votes = np.bincount(outputs.argmax(axis=1), minlength=outputs.shape[1])
-        target = int(np.argmax(votes))
+        target = Output(np.argmax(votes))
     return resolve(target, model, outputs), n
 
 

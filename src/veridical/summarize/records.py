@@ -69,7 +69,7 @@ class Grouping(Seen):
     fidelities: Floats  # (k,) the same, by group; nan where no such instance belongs to it
     error: float  # root of the mean squared error behind the fidelity, in units of the output
     ceiling: float  # the same if the best group for each instance were known
-    target: int | str
+    target: Any  # as that of an Explanation
     n_calls: int  # inputs the model was asked about
     verdict: Verdict
     space: Any  # turns instances into features
@@ -165,9 +165,9 @@ class Pick(Seen):
     total: float  # of the importance of all parts
     names: tuple[str, ...]  # (p,) of the parts, each once; with the target where there are several
     parts: tuple[Part, ...]  # (p,) the parts themselves
-    targets: tuple[int | str, ...]  # (p,) the target that the part counts for
+    targets: tuple[Any, ...]  # (p,) the target that the part counts for
     weights: Any  # (b, p) CSR, signed: what the chosen explanations say
-    chosen_targets: tuple[int | str, ...]  # (b,)
+    chosen_targets: tuple[Any, ...]  # (b,)
     n: int  # explanations there were to pick from
     random: Floats  # (b, 2) mean and standard deviation of the coverage that as many random rows reach
     concepts: tuple[Concept, ...] = ()  # where parts were matched by likeness

@@ -13,7 +13,7 @@ from veridical.errors import InputError
 from veridical.records import Floats, Ints, Part, Record, View
 from veridical.represent.masked import unique
 
-Label: TypeAlias = int | str  # of a target
+Label: TypeAlias = Any  # of a target: a class, an Output, a name
 OWN_VALUE = frozenset(
     {"per sd", "not zero"}
 )  # relations whose value is the instance's, and does not tell parts apart
@@ -44,6 +44,10 @@ class Source(Protocol):
 
     def views(self) -> Iterator[tuple[int, View | None]]:
         """The number of parts of each explanation, and its view."""
+        ...
+
+    def targets(self) -> Iterator[Any]:
+        """The target of each explanation."""
         ...
 
 
@@ -281,5 +285,5 @@ def _heaviest(weights: Floats, row: Ints, k: int) -> Ints:
 
 
 def _typed(target: Label) -> Hashable:
-    """A target as a key: the class 1 is not the class named "1"."""
-    return isinstance(target, str), target
+    """A target as a key: the class 1 is neither the class "1" nor the class True nor output 1."""
+    return type(target), target

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import vstack
 
-from veridical.attribute.ask import Model, Target
+from veridical.attribute.ask import Model
+from veridical.attribute.targets import Target
 from veridical.masks import child_of, generator
 from veridical.records import Floats, Kernel, Seed
 from veridical.represent.space import Space

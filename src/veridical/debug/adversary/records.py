@@ -11,12 +11,13 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from veridical.attribute.ask import VALUE, Model, stacked
-from veridical.attribute.given import checked_model, checked_representer
+from veridical.attribute.given import checked_representer
+from veridical.attribute.models import model_of
 from veridical.attribute.network import Network
 from veridical.debug.asked import joined
 from veridical.errors import InputError, check_number
 from veridical.masks import child_of
-from veridical.records import Bools, Floats, Ints, Predict, Record, Removable, Representer, Seed
+from veridical.records import Bools, Floats, Ints, Output, Predict, Record, Removable, Representer, Seed
 from veridical.represent.regions import numbers_of
 
 HALF = 0.5  # the threshold of a probability, unless the caller has another
@@ -81,7 +82,7 @@ class Decision:
     def target(self, label: int, k: int) -> Any:
         """What to explain for a label of a model with k outputs; of one output, label 0 speaks by its negative."""
         if k > 1:
-            return int(label)
+            return Output(label)
         return VALUE if label else negated
 
 
@@ -210,7 +211,7 @@ def aimed(
     classes: Sequence[Any] | None = None,
 ) -> Aim:
     """Ask the model about instances, and say what each is to be decided as: by default the other label."""
-    model = predict if isinstance(predict, Model) else checked_model(predict, classes)
+    model = predict if isinstance(predict, Model) else model_of(predict, classes)
     instances = checked_representer(represent).each(X)
     inputs = tuple(taken(each) for each in instances.batch(0, len(instances)))
     outputs, rule = asked_alike(model, inputs), decision or Decision()

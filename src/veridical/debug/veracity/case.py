@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from veridical.attribute.ask import Model, Target, resolve
+from veridical.attribute.ask import Model
+from veridical.attribute.targets import Target, resolve
 from veridical.debug.adversary.mix import mixed, norms
 from veridical.debug.adversary.records import Cause, Decision, alone
 from veridical.errors import InputError

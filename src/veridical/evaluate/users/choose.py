@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from veridical.attribute.given import checked_model, checked_representer, checked_rule, explanations_of, seed_of
+from veridical.attribute.given import checked_representer, checked_rule, explanations_of, seed_of
+from veridical.attribute.models import model_of
 from veridical.errors import InputError, check_whole
 from veridical.evaluate.users.oracle import stays
 from veridical.evaluate.weights import unsound
@@ -224,7 +225,7 @@ def flips(
     A prediction is the likeliest class, or of a model with one output whether it is above the threshold. Where
     what is there without a part is drawn from a background, the mean answer over many draws decides.
     """
-    model, names, seed = checked_model(predict), frozenset(_names(untrusted)), seed_of(rng)
+    model, names, seed = model_of(predict), frozenset(_names(untrusted)), seed_of(rng)
     instances = checked_representer(represent).each(X)
     found = np.zeros(len(instances), bool)
     for i, representation in enumerate(instances.batch(0, len(instances))):

@@ -16,14 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import stats
 
-from veridical.attribute.given import (
-    checked_model,
-    checked_representer,
-    checked_rule,
-    explanations_of,
-    listed,
-    seed_of,
-)
+from veridical.attribute.given import checked_representer, checked_rule, explanations_of, listed, seed_of
+from veridical.attribute.models import model_of
 from veridical.errors import InputError, check_number, check_whole
 from veridical.evaluate.users.oracle import stays
 from veridical.evaluate.weights import unsound
@@ -195,7 +189,7 @@ def doubts(
     >>> print(asked.user(vd.explain_many(predict, vd.Words(), texts)))
     trust F1 1.000, mistrust F1 1.000, balanced accuracy 1.000; 66.7 % of the predictions are trustworthy
     """
-    model, instances, seed = checked_model(predict), checked_representer(represent).each(X), seed_of(rng)
+    model, instances, seed = model_of(predict), checked_representer(represent).each(X), seed_of(rng)
     named = [tuple(part.column for part in each.parts) for each in instances.batch(0, len(instances))]
     columns = tuple(dict.fromkeys(column for names in named for column in names))
     at = {column: j for j, column in enumerate(columns)}

@@ -15,8 +15,10 @@ from scipy.sparse import issparse
 
 from veridical.attribute.ask import Model
 from veridical.attribute.recipe import describe
+from veridical.attribute.targets import as_plain
 from veridical.errors import VeridicalError, require
-from veridical.packing.values import encode
+from veridical.packing.explanations import pack_target
+from veridical.packing.values import encode, pack
 from veridical.records import Floats, Representation, Representer, Seed
 from veridical.represent.masked import Composed
 from veridical.represent.regions import is_tensor
@@ -47,8 +49,8 @@ def settings_of(method: Any, target: Any, classes: Any, seed: Seed) -> dict[str,
     """What is asked for, as plain data."""
     return {
         "method": describe(method),
-        "target": describe(target),
-        "classes": None if classes is None else [str(each) for each in classes],
+        "target": describe(target) if target is None or callable(target) else pack_target(as_plain(target)),
+        "classes": None if classes is None else [pack(each) for each in classes],
         "rng": {"entropy": seed.entropy, "spawn_key": list(seed.spawn_key)},
     }
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from veridical.errors import InputError
-from veridical.packing.columns import distinct
+from veridical.packing.columns import TARGET, distinct, unpack_targets
 from veridical.packing.explanations import TEXTS
 from veridical.packing.values import encode, parse, unpack, unpack_view
 from veridical.records import Explanation, Explanations, Part, View
@@ -79,6 +79,10 @@ class Held:
         """The number of parts of each explanation, and its view."""
         return ((len(e.parts), e.view) for e in self.items)
 
+    def targets(self) -> Iterator[Any]:
+        """The target of each explanation."""
+        return (e.target for e in self.items)
+
     def _batch(self, items: Sequence[Explanation]) -> Batch:
         codes, parts = distinct([p for e in items for p in e.parts])
         return Batch(
@@ -100,7 +104,7 @@ class Stored:
 
     def batches(self) -> Iterator[Batch]:
         with reading(self.name):
-            for table in self.tables((*TEXTS, "values", "weights", "target", "target_is_index"), ROWS):
+            for table in self.tables((*TEXTS, "values", "weights", *TARGET), ROWS):
                 yield self._batch(table)
 
     def views(self) -> Iterator[tuple[int, View | None]]:
@@ -114,6 +118,12 @@ class Stored:
                     view = unpack_view(parse(text)) if text else None
                     yield count, view if isinstance(view, View) else None
 
+    def targets(self) -> Iterator[Any]:
+        """The target of each explanation."""
+        with reading(self.name):
+            for table in self.tables(TARGET, ROWS):
+                yield from unpack_targets(table)
+
     def _batch(self, table: Any) -> Batch:
         lists = {key: table.column(key) for key in (*TEXTS, "values", "weights")}
         counts = [np.diff(column.offsets.to_numpy()) for column in lists.values()]
@@ -124,9 +134,8 @@ class Stored:
         words = [e.dictionary.to_pylist() for e in encoded]
         codes, first = _combined(indices, [len(w) for w in words])
         found = [tuple(w[i] for w, i in zip(words, column, strict=True)) for column in indices[:, first].T]
-        indexed = zip(table.column("target").to_pylist(), table.column("target_is_index").to_pylist(), strict=True)
         return Batch(
-            tuple(int(target) if is_index else target for target, is_index in indexed),
+            tuple(unpack_targets(table)),
             counts[0].astype(np.int64),
             tuple(Part(*texts, unpack(parse(value))) for *texts, value in found),  # type: ignore[call-arg]
             tuple(_key(*texts) for texts in found),

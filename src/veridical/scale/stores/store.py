@@ -15,6 +15,7 @@ import pandas as pd
 
 from veridical.errors import InputError, ModelError, require
 from veridical.frames import answers
+from veridical.packing.columns import TARGET, unpack_targets
 from veridical.packing.explanations import Pool
 from veridical.records import Explanation, Explanations, Record
 from veridical.scale.stores.beside import KEPT, columns_beside, instances_in
@@ -153,7 +154,7 @@ class Store(Record):
     def frames(self) -> Iterator[pd.DataFrame]:
         """``to_frame`` of some thousand rows at a time."""
         kept = self._kept
-        names = ["row", "error", "target", "target_is_index", *TEXTS.values(), *NUMBERS.values(), *REPEATED, *kept]
+        names = ["row", "error", *TARGET, *TEXTS.values(), *NUMBERS.values(), *REPEATED, *kept]
         for batch in self.batches(names):
             yield _frame(_table(batch.filter(batch.column("error").is_null())), kept)
 
@@ -242,8 +243,7 @@ def _frame(table: Any, kept: Sequence[str]) -> pd.DataFrame:
     lists = {key: table.column(name).combine_chunks() for key, name in {**TEXTS, **NUMBERS}.items()}
     counts = lists["weight"].value_lengths().to_numpy(zero_copy_only=False)
     line = np.repeat(np.arange(table.num_rows), counts)
-    asked = zip(table.column("target").to_pylist(), table.column("target_is_index").to_pylist(), strict=True)
-    targets = answers([int(target) if is_index else target for target, is_index in asked])
+    targets = answers(unpack_targets(table))
     numbers = {key: table.column(key).to_numpy() for key in ("row", *REPEATED)}
     return pd.DataFrame(
         {

@@ -1,0 +1,243 @@
+"""What can be explained: functions, estimators, boosters, networks and text pipelines, each made one Model.
+
+Nothing is imported for it: foreign models are told by what they have.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from veridical.attribute.ask import Model
+from veridical.attribute.factory import Factory
+from veridical.attribute.network import Network, is_module
+from veridical.attribute.targets import as_plain, check_classes
+from veridical.errors import InputError, ModelError, describe_error, safe_repr
+from veridical.records import Floats, Predict
+
+METHODS = ("predict_proba", "decision_function", "predict")  # of an estimator, the one that tells most first
+TEXT_TASKS = ("text-classification", "sentiment-analysis")
+
+
+class Predictor(Protocol):
+    """An estimator or booster: anything with ``predict``."""
+
+    def predict(self, X: Any, /) -> Any: ...
+
+
+Explainable: TypeAlias = Predict | Predictor | Factory  # what every function that takes a model takes
+
+
+def model_of(given: Any, classes: Sequence[Any] | None = None) -> Model:
+    """A model whose answers are checked, of whatever can be explained.
+
+    Parameters
+    ----------
+    given
+        A function of a batch of inputs; an estimator or pipeline, by its ``predict_proba``, else its
+        ``decision_function``, else its ``predict``; a booster of XGBoost, LightGBM or CatBoost; a Keras or torch
+        network; a text-classification pipeline of Hugging Face; or a ``Factory`` that makes one of them.
+    classes
+        The class of each output, where the model does not say so itself or other names are wanted.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, or ``classes`` are no list of names.
+    """
+    named = None if classes is None else check_classes(classes)
+    predict = predict_of(given)
+    if named is not None:
+        return Model(predict, named, labels=_gives_labels(predict) and len(named) == 2)
+    if isinstance(predict, TextPipeline):
+        return Model(predict, predict.classes, found=True)
+    found = _classes_of(predict)
+    return Model(predict) if found is None else Model(predict, found, True, _gives_labels(predict))
+
+
+def predict_of(given: Any) -> Any:
+    """The function of a batch that answers for a model."""
+    if isinstance(given, Factory):
+        return predict_of(_make(given))
+    if isinstance(given, type):
+        raise InputError(f"{given.__name__} is a class: make a model of it, fit it, and pass that")
+    if is_module(given):
+        return Network(given)
+    if _is_text_pipeline(given):
+        return TextPipeline(given)
+    if callable(getattr(given, "predict_on_batch", None)) and callable(getattr(given, "predict", None)):
+        return KerasModel(given)
+    if callable(given):
+        return given
+    if callable(getattr(given, "inplace_predict", None)) and callable(getattr(given, "predict", None)):
+        return XgboostBooster(given)
+    for name in METHODS:
+        method = getattr(given, name, None)
+        if callable(method):
+            if name != "predict" or _classes_of(method) is None:
+                return method
+            return CatboostClassifier(given) if _of_package(given, "catboost") else Votes(given)
+    kind = type(given).__name__
+    raise InputError(
+        f"a model is a function of a batch of inputs, an estimator with predict_proba or predict, a booster or a "
+        f"network, not {kind}" + ("" if hasattr(given, "fit") else f" ({safe_repr(given, 60)})")
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class KerasModel:
+    """A Keras model, asked without a progress bar."""
+
+    model: Any
+
+    def __call__(self, inputs: Any) -> Any:
+        numbers = inputs.to_numpy() if hasattr(inputs, "iloc") else inputs
+        return self.model.predict(numbers, verbose=0)
+
+
+@dataclass(frozen=True, eq=False)
+class XgboostBooster:
+    """A Booster of XGBoost, which takes matrices of its own kind."""
+
+    booster: Any
+
+    def __call__(self, inputs: Any) -> Any:
+        home: Any = sys.modules[type(self.booster).__module__.partition(".")[0]]
+        names = getattr(self.booster, "feature_names", None)
+        named = {} if hasattr(inputs, "iloc") or names is None else {"feature_names": names}
+        return self.booster.predict(home.DMatrix(inputs, enable_categorical=True, **named))
+
+
+@dataclass(frozen=True, eq=False)
+class CatboostClassifier:
+    """A plain CatBoost model of classes, whose predict gives raw scores unless it is asked for probabilities."""
+
+    model: Any
+
+    @property
+    def classes_(self) -> Any:
+        """As of an estimator."""
+        return self.model.classes_
+
+    def __call__(self, inputs: Any) -> Any:
+        return self.model.predict(inputs, prediction_type="Probability")
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """A classifier that has nothing but predict: one output per class, 1 for the class that it predicts."""
+
+    model: Any
+
+    @property
+    def classes_(self) -> Any:
+        """As of an estimator."""
+        return self.model.classes_
+
+    def __call__(self, inputs: Any) -> Floats:
+        classes = np.asarray(self.model.classes_)
+        found: Floats = (np.asarray(self.model.predict(inputs)).reshape(-1, 1) == classes).astype(np.float64)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class TextPipeline:
+    """A text-classification pipeline of Hugging Face, as probabilities of its labels in their own order."""
+
+    pipeline: Any
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The labels, as the model's configuration has them."""
+        labels = self.pipeline.model.config.id2label
+        return tuple(str(labels[key]) for key in sorted(labels, key=int))
+
+    def __call__(self, texts: Any) -> Floats:
+        position = {label: i for i, label in enumerate(self.classes)}
+        answers = self.pipeline([str(text) for text in texts], top_k=None)
+        found = np.full((len(answers), len(position)), np.nan)
+        for row, answer in zip(found, answers, strict=True):
+            for each in [answer] if isinstance(answer, Mapping) else answer:
+                if each["label"] not in position:
+                    raise ModelError(
+                        f"the pipeline answered with the label {each['label']!r}, which its configuration does "
+                        f"not name: it has {', '.join(position)}"
+                    )
+                row[position[each["label"]]] = each["score"]
+        return found
+
+
+def _is_text_pipeline(given: Any) -> bool:
+    """Whether it is a Hugging Face pipeline; those for other tasks are refused."""
+    labels = getattr(getattr(getattr(given, "model", None), "config", None), "id2label", None)
+    if not callable(given) or not hasattr(given, "task") or not hasattr(given, "tokenizer"):
+        return False
+    if given.task not in TEXT_TASKS or not isinstance(labels, Mapping):
+        raise InputError(
+            f"a pipeline for {given.task} cannot be explained by itself, one for text-classification can: pass a "
+            "function that gives one number, or one row of numbers, per input"
+        )
+    return True
+
+
+def _classes_of(predict: Any) -> tuple[Any, ...] | None:
+    """The classes that the outputs of an estimator's method are of, as far as it says so."""
+    owner = predict if isinstance(predict, (CatboostClassifier, Votes)) else getattr(predict, "__self__", None)
+    if owner is None or isinstance(owner, type):
+        return None
+    last = _last_step(owner)
+    pairs = getattr(last, "decision_function_shape", None) == "ovo"  # outputs are of pairs of classes
+    if getattr(predict, "__name__", "") == "decision_function" and pairs:
+        return None
+    try:
+        known: Any = getattr(owner, "classes_", None)
+        if isinstance(known, (str, bytes, Mapping, set, frozenset)) or not hasattr(known, "__iter__"):
+            return None
+        found = [as_plain(each) for each in known]
+        hash(tuple(found))
+    except Exception as cause:
+        if any(kind.__name__ in ("NotFittedError", "TypeError") for kind in type(cause).__mro__):
+            return None  # of several outputs, each has its own; what is not fitted says so when it is asked
+        raise ModelError(
+            f"the model's classes_ raised {describe_error(cause)}; pass classes=[…], the class of each output"
+        ) from cause
+    plain = bool(found) and not any(hasattr(each, "__iter__") and hasattr(each, "shape") for each in found)
+    return tuple(found) if plain and getattr(known, "ndim", 1) == 1 else None
+
+
+def _last_step(owner: Any) -> Any:
+    """The estimator at the end of a pipeline or inside a search."""
+    for _ in range(8):
+        inside = getattr(owner, "best_estimator_", None)
+        steps = getattr(owner, "steps", None)
+        if inside is None and isinstance(steps, list) and steps and isinstance(steps[-1], tuple):
+            inside = steps[-1][-1]
+        if inside is None:
+            return owner
+        owner = inside
+    return owner
+
+
+def _gives_labels(predict: Any) -> bool:
+    """Whether a function is the predict of a classifier, whose answers are classes."""
+    return getattr(predict, "__name__", "") == "predict" and _classes_of(predict) is not None
+
+
+def _of_package(given: Any, name: str) -> bool:
+    return type(given).__module__.partition(".")[0] == name
+
+
+def _make(factory: Factory) -> Any:
+    """What a factory returns."""
+    make: Callable[[], Any] = factory.make
+    try:
+        return make()
+    except Exception as cause:
+        raise ModelError(
+            f"the factory raised {describe_error(cause)}; it is called without arguments, and must return the "
+            "model"
+        ) from cause

@@ -1,0 +1,256 @@
+"""Targets: which output is explained, named by its class, its position or a function of the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from veridical.attribute.ask import VALUE, Model
+from veridical.errors import InputError, ModelError, VeridicalError, safe_repr, safe_str
+from veridical.records import Floats, Output
+
+KINDS = "a class, a position among the outputs or a function of them"
+MOST_CLASSES_SHOWN = 12  # in a message
+HINT = "give one of them, a function of the outputs, or a position among the outputs, such as vd.records.Output(0)"
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The output that is explained."""
+
+    key: Any  # what a recipe keeps: "value", {"output": position}, also with "negated", or {"function": name}
+    read: Callable[[Floats], Floats]  # outputs (n, k) to values (n,)
+    label: Any  # what a reader sees: the class itself, an Output, "value" or the name of a function
+
+
+def resolve(target: Any, model: Model, outputs: Floats) -> Target:
+    """The output that the caller asked for; by default that of the class predicted for the instance."""
+    k = outputs.shape[1]
+    classes = model.names_of(k)
+    if callable(target) and not isinstance(target, type):
+        name = str(getattr(target, "__name__", "target"))
+        return Target({"function": name}, _by_function(target), name)
+    if target is None:
+        return _at(int(np.argmax(outputs[0])), k, classes)
+    if isinstance(target, Output):
+        return _at(check_position(target, k), k, classes)
+    wanted, known = as_plain(target), model.classes or ()
+    if classes is None:
+        return _at(_position(wanted, k, model.labels), k, None)
+    if k == 1 and _is_value(wanted) and find_class(wanted, known) is None:
+        return _at(0, k, classes)
+    index = choose_class(wanted, known)
+    if model.scores_second(k):
+        return _at(0, k, classes) if index else first_of_two(known)
+    return _at(index, k, classes)
+
+
+def first_of_two(classes: Sequence[Any]) -> Target:
+    """The first of two classes, of a model whose only output is a score of the second."""
+    return Target({"output": 0, "negated": True}, lambda outputs: -outputs[:, 0], classes[0])
+
+
+def target_of_recipe(recipe: Mapping[str, Any], model: Model) -> Any:
+    """The target that a recipe keeps, for ``resolve``; in older recipes a whole number is a position."""
+    key = recipe["target"]
+    if isinstance(key, Mapping) and "function" in key:
+        raise InputError(
+            f"the target was the function {safe_repr(key['function'])}, which a recipe cannot hold: call explain "
+            "with it"
+        )
+    if isinstance(key, Mapping) and key.get("negated") is True and model.scores_second(1):
+        return (model.classes or ())[0]
+    if isinstance(key, Mapping) and set(key) != {"output"}:
+        raise InputError(f"the recipe's target, {safe_repr(key)}, is none of this model's outputs")
+    position = key["output"] if isinstance(key, Mapping) else key
+    return Output(position) if isinstance(position, int) and not isinstance(position, bool) else position
+
+
+def is_several(target: Any, classes: Sequence[Any] | None) -> bool:
+    """Whether a target is several of them: any list, and a tuple that is no class itself."""
+    if isinstance(target, tuple):
+        return find_class(target, classes or ()) is None
+    return isinstance(target, list)
+
+
+def check_single(target: Any, classes: Sequence[Any] | None, said: str) -> None:
+    """Refuse several targets, with what is said of that, and what can be none."""
+    if is_several(target, classes):
+        raise InputError(said)
+    try:
+        hash(as_plain(target))
+    except Exception as cause:
+        raise InputError(f"a target is {KINDS}, not {safe_repr(target)}") from cause
+
+
+def choose_class(target: Any, classes: Sequence[Any]) -> int:
+    """The position of the class that a target names, or an error that names the classes."""
+    found = find_class(target, classes)
+    if found is None:
+        raise InputError(
+            f"no class is {safe_repr(target)}; the classes are {list_classes(classes)}: {HINT.format(0)}"
+        )
+    return found
+
+
+def find_class(target: Any, classes: Sequence[Any]) -> int | None:
+    """The position of a class: the same value of the same type, else an equal number, else the only one that is
+    written so; True is never taken for 1. None where there is no such class."""
+    wanted = as_plain(target)
+    for rule in (_is_same, _is_equal, _is_written):
+        found = [i for i, each in enumerate(classes) if rule(wanted, as_plain(each))]
+        if len(found) > 1:
+            like = " or ".join(f"vd.records.Output({i})" for i in found[:MOST_CLASSES_SHOWN])
+            raise InputError(
+                f"{len(found)} classes may be meant by {safe_repr(target)}; the classes are "
+                f"{list_classes(classes)}: give the class itself or its position, {like}"
+            )
+        if found:
+            return found[0]
+    return None
+
+
+def list_classes(classes: Sequence[Any]) -> str:
+    """The first classes, as a caller would write them."""
+    some = ", ".join(safe_repr(each) for each in classes[:MOST_CLASSES_SHOWN])
+    return some + ", …" * (len(classes) > MOST_CLASSES_SHOWN)
+
+
+def check_classes(classes: Any) -> tuple[Any, ...]:
+    """The caller's classes in the order of the outputs, as plain Python values."""
+    if isinstance(classes, (str, bytes, set, frozenset, Mapping)) or not hasattr(classes, "__iter__"):
+        kind = "a set, which has no order" if isinstance(classes, (set, frozenset)) else safe_repr(classes)
+        raise InputError(f"classes wants a list with the class of each output, in their order, not {kind}")
+    if getattr(classes, "ndim", 1) != 1:
+        raise InputError(f"classes wants one class per output, not an array of shape {classes.shape}")
+    try:
+        found = tuple(as_plain(each) for each in classes)
+        hash(found)
+    except VeridicalError:
+        raise
+    except Exception as cause:
+        raise InputError(
+            f"classes wants names or other values, one per output, that can be told apart: {safe_str(cause)}"
+        ) from cause
+    if not found:
+        raise InputError("classes is empty: name the class of each output, or leave classes out")
+    return found
+
+
+def as_plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value it stands for; dates and durations become those of pandas."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, tuple):
+        return tuple(as_plain(each) for each in value)
+    if not isinstance(value, np.generic):
+        return value
+    if isinstance(value, np.datetime64):
+        return pd.Timestamp(value)
+    if isinstance(value, np.timedelta64):
+        return pd.Timedelta(value)
+    return float(value) if isinstance(value, np.longdouble) else value.item()
+
+
+def check_position(position: int, k: int) -> int:
+    """A position among k outputs."""
+    if not 0 <= position < k:
+        has = "one output, 0" if k == 1 else f"outputs 0 to {k - 1}"
+        raise InputError(f"there is no output {int(position)}; the model has {has}")
+    return int(position)
+
+
+def _position(target: Any, k: int, labels: bool) -> int:
+    """The position that a target means where no classes are known, or the only output is one."""
+    if k == 1 and (_is_value(target) or (type(target) is int and target == 0)):
+        return 0
+    if k == 1 and labels:
+        raise InputError(
+            f"predict gives classes themselves, not a number for each of them, so that {safe_repr(target)} is no "
+            "output: pass the model itself or its predict_proba"
+        )
+    if isinstance(target, str):
+        raise InputError(
+            f"the target {safe_repr(target)} is a name, but the model's classes are not known: pass the position "
+            "of the output, or classes=[…]"
+        )
+    if isinstance(target, bool) or not isinstance(target, int):
+        raise InputError(f"a target is {KINDS}, not {safe_repr(target)}; for several targets give a list")
+    return check_position(target, k)
+
+
+def _at(index: int, k: int, classes: Sequence[Any] | None) -> Target:
+    """The target that is an output as it is."""
+    if classes is None and k == 1:
+        return Target(VALUE, lambda outputs: outputs[:, 0], VALUE)
+    label = Output(index) if classes is None else classes[index]
+    return Target({"output": index}, lambda outputs: outputs[:, index], label)
+
+
+def _is_value(target: Any) -> bool:
+    return isinstance(target, str) and target == VALUE
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_is_same, a, b))
+    return type(a) is type(b) and _are_equal(a, b)
+
+
+def _is_equal(a: Any, b: Any) -> bool:
+    """Equal, though of another type, as 2 and 2.0 are; True and False are like nothing but themselves."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_is_equal, a, b))
+    if isinstance(a, Output):
+        return False  # a position is no class of the same number
+    return isinstance(a, bool) == isinstance(b, bool) and _are_equal(a, b)
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
+
+
+def _is_written(a: Any, b: Any) -> bool:
+    """Whether a text is how a class is written."""
+    if not isinstance(a, str) or isinstance(b, str):
+        return False
+    forms = {safe_str(b)}
+    if isinstance(b, float):
+        forms.add(f"{b:.15g}")
+    if isinstance(b, datetime) and b is not pd.NaT and b == datetime(b.year, b.month, b.day, tzinfo=b.tzinfo):
+        forms.add(date(b.year, b.month, b.day).isoformat())
+    return a in forms
+
+
+def _by_function(target: Callable[[Floats], Any]) -> Callable[[Floats], Floats]:
+    def read(outputs: Floats) -> Floats:
+        try:
+            values = np.asarray(target(outputs), dtype=np.float64)
+        except VeridicalError:
+            raise
+        except Exception as cause:
+            raise InputError(
+                f"the target function failed on outputs of shape {outputs.shape} with {type(cause).__name__}: "
+                f"{safe_str(cause)}; it must give one number per row"
+            ) from cause
+        if values.shape != (len(outputs),):
+            raise InputError(
+                f"the target function must give one number per row of outputs: {len(outputs)} rows, "
+                f"answer of shape {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            raise ModelError(
+                "the target function gives NaN or infinity near the instance; a logit, say, needs its "
+                "probabilities clipped away from 0 and 1"
+            )
+        return values
+
+    return read
