@@ -39,8 +39,11 @@ BESIDE = {  # columns of the parts of a store, after those of explanations
     "row": ("int64", "the number of the row in X"),
     "error": ("string", "why there is no explanation: the columns of explanations are empty then"),
     "keep: …": ("any", "a column that was kept, as `keep=` names it"),
-    "instance: …": ("any", "a column of the instance, of table rows"),
-    "instance": ("list<double> or string", "the instance, of rows of an array or of texts; others are not stored"),
+    "instance: …": (
+        "any",
+        "a column of the instance, of table rows; values that Parquet has no type for are JSON",
+    ),
+    "instance": ("list<number> or string", "the instance, of rows of numbers or of texts; others are not stored"),
 }
 MANIFEST = {
     "veridical": ('`"store"`', "the kind of record"),

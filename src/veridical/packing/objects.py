@@ -83,7 +83,7 @@ def _unpack_known(packed: Mapping[str, Any]) -> Any:
     return KNOWN[packed["name"]](**held)
 
 
-def _pack_dtype(dtype: Any) -> Any:
+def pack_dtype(dtype: Any) -> Any:
     """The name of a type of columns, if it is enough to find it again."""
     if isinstance(dtype, pd.CategoricalDtype):
         return {"categories": pack_object(dtype.categories), "ordered": bool(dtype.ordered)}
@@ -96,7 +96,8 @@ def _pack_dtype(dtype: Any) -> Any:
     return name
 
 
-def _unpack_dtype(packed: Any) -> Any:
+def unpack_dtype(packed: Any) -> Any:
+    """The inverse of ``pack_dtype``."""
     if isinstance(packed, str):
         return pd.api.types.pandas_dtype(packed)
     return pd.CategoricalDtype(unpack_object(packed["categories"]), packed["ordered"] is True)
@@ -104,11 +105,11 @@ def _unpack_dtype(packed: Any) -> Any:
 
 def _pack_column(values: Any) -> Any:
     """The values of a column, one by one, with their type."""
-    return {"dtype": _pack_dtype(values.dtype), "values": [pack_object(v) for v in values]}
+    return {"dtype": pack_dtype(values.dtype), "values": [pack_object(v) for v in values]}
 
 
 def _unpack_column(packed: Mapping[str, Any]) -> Any:
-    return pd.array(list(map(unpack_object, packed["values"])), dtype=_unpack_dtype(packed["dtype"]))
+    return pd.array(list(map(unpack_object, packed["values"])), dtype=unpack_dtype(packed["dtype"]))
 
 
 def _pack_objects(array: Any) -> Any:
@@ -179,7 +180,7 @@ KINDS: dict[str, Kind] = {  # by tag: what it is for, how it is written, and how
     "known": (lambda v: type(v) in KNOWN.values(), _pack_known, _unpack_known),
     "array": (_is_array, pack_view, unpack_view),
     "objects": (lambda v: isinstance(v, np.ndarray) and v.dtype.kind == "O", _pack_objects, _unpack_objects),
-    "dtype": (lambda v: isinstance(v, (np.dtype, pd.api.extensions.ExtensionDtype)), _pack_dtype, _unpack_dtype),
+    "dtype": (lambda v: isinstance(v, (np.dtype, pd.api.extensions.ExtensionDtype)), pack_dtype, unpack_dtype),
     "index": (
         lambda v: isinstance(v, pd.Index) and not isinstance(v, pd.MultiIndex),
         lambda v: pack_object(v.array if isinstance(v.dtype, pd.api.extensions.ExtensionDtype) else v.to_numpy()),

@@ -169,7 +169,7 @@ def _written(head: Head) -> dict[str, Any]:
         "recipe": pack(head.recipe),
         "represent": head.represent,
         "data": dict(head.data),
-        "keep": list(head.keep),
+        "keep": pack(list(head.keep)),
         "chunk_rows": head.chunk_rows,
     }
     identity = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]

@@ -147,8 +147,8 @@ def told_by(source: Any) -> dict[str, str]:
     if isinstance(X, (pd.DataFrame, pd.Series)):
         try:
             each = pd.util.hash_pandas_object(X, index=False).to_numpy()
-        except TypeError:  # values that cannot be hashed
-            return {}
+        except Exception:  # values that cannot be hashed
+            return {"rows": content_of(X)}
         return {"frame": hashlib.sha256(each.tobytes()).hexdigest()}
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
         return {"array": hashlib.sha256(np.ascontiguousarray(X).data).hexdigest()}

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,6 +28,7 @@ from veridical.serialize import ROWS, SCHEMA
 FLOATS = ("float", "double")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 LARGEST = 2**53  # rows and calls that are counted
+SURROGATES = "a name or text is not valid Unicode (it has a lone surrogate), which a store cannot hold: clean it"
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 Found: TypeAlias = Explanation | str  # the explanation of a row, or why there is none
 
@@ -91,7 +92,11 @@ def _is_number(value: Any) -> bool:
 def packed(piece: Piece, store: str) -> tuple[bytes, Receipt]:
     """A part file of a store, and its receipt; the same content is the same bytes."""
     pa, pq = require("pyarrow", extra="parquet"), require("pyarrow.parquet", extra="parquet")
-    table, labels = _table(piece, pa)
+    try:
+        table, labels = _table(piece, pa)
+    except InputError:  # a lone surrogate somewhere
+        piece = _of_valid_texts(piece, pa)
+        table, labels = _table(piece, pa)
     receipt = _receipt(piece, store, digest_of(table))
     head = {"veridical": "explanations", "schema": str(SCHEMA), "version": VERSION, **labels}
     schema = table.schema.with_metadata({**head, "part": json.dumps(asdict(receipt))})
@@ -126,6 +131,22 @@ def _table(piece: Piece, pa: Any) -> tuple[Any, dict[str, str]]:
     for name, column in {"row": pa.array(rows, pa.int64()), "error": errors, **others}.items():
         table = table.append_column(name, column)
     return table, labels
+
+
+def _of_valid_texts(piece: Piece, pa: Any) -> Piece:
+    """A piece whose explanations with texts that are not valid Unicode have failed."""
+    schema, errors, kept = arrow_schema(pa), dict(piece.errors), list(piece.explanations)
+    for i, e in enumerate(piece.explanations):
+        if e is not None:
+            made = columns([e])
+            try:
+                for field in schema:
+                    arrow_array(made[field.name], field.type, pa)
+            except InputError:
+                kept[i], errors[piece.start + i] = None, SURROGATES
+    if piece.start == 0 and not any(kept):
+        raise InputError(SURROGATES)
+    return replace(piece, explanations=kept, errors=errors)
 
 
 def _why(error: str) -> str:

@@ -17,8 +17,9 @@ from veridical.errors import InputError, ModelError, require
 from veridical.frames import answers
 from veridical.packing.columns import TARGET, unpack_targets
 from veridical.packing.explanations import Pool
+from veridical.packing.values import unpack
 from veridical.records import Explanation, Explanations, Record
-from veridical.scale.stores.beside import KEPT, columns_beside, instances_in
+from veridical.scale.stores.beside import column_in, columns_beside, instances_in, joined, kept_names
 from veridical.scale.stores.digests import digest_of
 from veridical.scale.stores.folder import fingerprint, known_receipts, part_path
 from veridical.scale.stores.manifests import read_manifest
@@ -131,13 +132,12 @@ class Store(Record):
     @property
     def failures(self) -> pd.DataFrame:
         """The rows that have no explanation: ``row``, ``error``, and the columns that were kept."""
-        pa, names = require("pyarrow", extra="parquet"), ["row", "error", *self._kept]
+        kept, names = self._kept, ["row", "error", *self._kept]
         failing = (b for r in self.receipts if r.n_failed for b in columns_of(self._part(r), names, ROWS))
-        found = [batch.filter(batch.column("error").is_valid()) for batch in failing]
+        found = [_failed(_table(batch.filter(batch.column("error").is_valid())), kept) for batch in failing]
         if not found:
             return pd.DataFrame({"row": np.empty(0, np.int64), "error": pd.Series([], dtype=str)})
-        made: pd.DataFrame = pa.concat_tables(map(_table, found), promote_options="permissive").to_pandas()
-        return made.rename(columns={name: name.removeprefix(KEPT) for name in made.columns})
+        return pd.concat(found, ignore_index=True)
 
     def batches(self, columns: Sequence[str], n_rows: int = ROWS) -> Iterator[Any]:
         """Some columns of the part files, in batches of Arrow with at most so many rows, in order."""
@@ -179,10 +179,10 @@ class Store(Record):
                     table = file.read_row_group(group, columns=names)
                     chosen = _mixed(table.column("row").to_numpy()) < limit
                     good = np.asarray(table.column("error").is_null())
-                    found.append(table.filter(pa.array(chosen & good)))
+                    found.append(instances_in(table.filter(pa.array(chosen & good))))
         if not found:
             raise self._empty()
-        return instances_in(pa.concat_tables(found, promote_options="permissive"))
+        return joined(found)
 
     def check(self) -> None:
         """Read everything, and raise if a part is not what was written."""
@@ -196,8 +196,10 @@ class Store(Record):
         return InputError(f"no row of the store {str(self.path)!r} is done yet: call explain_many again to go on")
 
     @property
-    def _kept(self) -> list[str]:
-        return [f"{KEPT}{name}" for name in self.manifest["keep"]]
+    def _kept(self) -> dict[str, Any]:
+        """The columns that were kept: their names in part files, and their labels."""
+        labels = unpack(self.manifest["keep"])
+        return dict(zip(kept_names(labels), labels, strict=True))
 
     def _part(self, receipt: Receipt) -> Path:
         return part_path(self.path, receipt.number)
@@ -238,7 +240,15 @@ def _table(batch: Any) -> Any:
     return require("pyarrow", extra="parquet").Table.from_batches([batch])
 
 
-def _frame(table: Any, kept: Sequence[str]) -> pd.DataFrame:
+def _failed(table: Any, kept: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows of a table that have no explanation."""
+    found = pd.DataFrame({"row": table.column("row").to_pandas(), "error": table.column("error").to_pandas()})
+    for name, label in kept.items():
+        found[label] = column_in(table, name)
+    return found
+
+
+def _frame(table: Any, kept: Mapping[str, Any]) -> pd.DataFrame:
     """One line a part."""
     lists = {key: table.column(name).combine_chunks() for key, name in {**TEXTS, **NUMBERS}.items()}
     counts = lists["weight"].value_lengths().to_numpy(zero_copy_only=False)
@@ -251,7 +261,7 @@ def _frame(table: Any, kept: Sequence[str]) -> pd.DataFrame:
             "target": targets.take(line).array,
             **{key: lists[key].flatten().to_pandas() for key in (*TEXTS, *NUMBERS)},
             **{key: values[line] for key, values in numbers.items()},
-            **{name.removeprefix(KEPT): table.column(name).to_pandas().take(line).array for name in kept},
+            **{label: column_in(table, name).take(line).reset_index(drop=True) for name, label in kept.items()},
         }
     )
 
