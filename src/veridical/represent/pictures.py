@@ -111,7 +111,8 @@ class Grid:
         *_, height, width = picture.shape
         if self.rows > height or self.cols > width:
             raise InputError(
-                f"a grid of {self.rows} × {self.cols} does not fit a picture of {height} × {width} pixels"
+                f"a grid of {self.rows} × {self.cols} does not fit a picture of {height} × {width} pixels: "
+                f"{picture.read_as}; say axes=…, as in axes='HWC', if that is wrong, or give a coarser grid"
             )
         row, col = np.arange(height) * self.rows // height, np.arange(width) * self.cols // width
         labels = np.broadcast_to(row[:, None] * self.cols + col, picture.shape)
@@ -145,6 +146,15 @@ class Picture:
         shape = " × ".join(map(str, array.shape))
         notes = (f"{shape} was read as a volume without channels; say axes=… if it has them",) if volume else ()
         return cls(x, array, channel, notes=notes)
+
+    @property
+    def read_as(self) -> str:
+        """Which axis was taken for what, in words."""
+        shape, pixels = self.array.shape, " × ".join(map(str, self.shape))
+        if self.channel is None:
+            return f"shape {shape} was read as {pixels} pixels without channels"
+        channels = f"{shape[self.channel]} channels in axis {self.channel}"
+        return f"shape {shape} was read as {pixels} pixels, with {channels}"
 
     @property
     def values(self) -> Array:
@@ -246,8 +256,8 @@ def channel_axis(shape: tuple[int, ...], axes: str | None) -> int | None:
         return axes.upper().index("C") if "C" in axes.upper() else None
     if len(shape) > 2 and shape[0] == 1 and len(shape) == 4:
         raise InputError(
-            f"the picture has shape {shape}, which looks like a batch of one: pass the picture alone, x[0], or "
-            "spell out its axes, as in axes='THWC'"
+            f"the picture has shape {shape}, whose first axis looks like a batch of one: pass the picture alone, "
+            "x[0], or spell out its axes, as in axes='THWC'"
         )
     if len(shape) == 2:
         return None
@@ -268,7 +278,7 @@ def _own_labels(labels: Any, picture: Picture) -> Labels:
     if found.shape != picture.shape:
         raise InputError(
             f"the labels have shape {found.shape}, but the picture has {picture.shape} (channels aside): "
-            "give one label a pixel"
+            f"give one label a pixel; {picture.read_as}"
         )
     return found
 

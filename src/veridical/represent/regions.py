@@ -263,6 +263,17 @@ def compose(
     return TensorComposer.of(x, fill, places) if is_tensor(x) else ArrayComposer.of(np.asarray(x), fill, places)
 
 
+def batch_hint(shape: tuple[int, ...], most: int) -> str:
+    """What to do about an instance of more axes than it can have, in words that follow its shape."""
+    if len(shape) > most and shape[0] == 1:
+        return ": its first axis looks like a batch of one; pass the instance alone, x[0]"
+    return (
+        ": its first axis may be a batch; pass one instance, x[0], or call explain_many"
+        if len(shape) > most
+        else ""
+    )
+
+
 def like(x: Any, make: Callable[[], Any]) -> Any:
     """What ``make`` gives, of the type of x, and on its device if that is a tensor."""
     other = make()

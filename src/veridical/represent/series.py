@@ -26,7 +26,17 @@ from veridical.represent.fill import (
     replaced_notes,
 )
 from veridical.represent.masked import Compose, Filled, Listed, Masked, checked_flag, checked_parts, tried, unique
-from veridical.represent.regions import HARDLY, Array, Places, as_type, compose, is_tensor, like, numbers_of
+from veridical.represent.regions import (
+    HARDLY,
+    Array,
+    Places,
+    as_type,
+    batch_hint,
+    compose,
+    is_tensor,
+    like,
+    numbers_of,
+)
 from veridical.represent.sums import SumComposer, band_sounds
 
 SHOWN = 2**14  # steps of a series that a view keeps, at most
@@ -109,12 +119,13 @@ class Windows:
         """The series as its windows; ``least`` is how few of them are still worth explaining."""
         array = numbers_of(x, "a series")
         if array.ndim not in (1, 2) or not array.size:
-            raise InputError(f"a series has shape (t,) or (t, c); this has {array.shape}")
+            hint = batch_hint(array.shape, 2)
+            raise InputError(f"a series has shape (t,) or (t, c); this has {array.shape}{hint}")
         by_time = self._by_time(array)
         names = self._channel_names(x, by_time.shape[1])
         if isinstance(self.cut, Bands):
             return self._bands(x, by_time, names, least)
-        starts = self._starts(by_time.astype(np.float64))
+        starts = self._starts(by_time.astype(np.float64), array.shape)
         window = np.searchsorted(starts, np.arange(len(by_time)), side="right") - 1
         n, c = len(starts), 1 if self.together else by_time.shape[1]
         checked_parts(n * c, least, "window", "ask for more of them")
@@ -126,7 +137,9 @@ class Windows:
         parts = _series_parts(unique(titles), owners, "window")
         refill = partial(self._composer, x, window, labels)
         view = _view(by_time, labels, names)
-        return Filled(parts, coins(len(parts)), refill(self.fill), view, refill=refill, others=OTHERS)
+        wide = by_time.shape[1] > len(by_time) and self.channels is None and not hasattr(x, "columns")
+        notes = (self._read_as(array.shape),) if wide else ()
+        return Filled(parts, coins(len(parts)), refill(self.fill), view, notes, refill=refill, others=OTHERS)
 
     def each(self, X: Any) -> Listed:
         """Many series."""
@@ -171,12 +184,23 @@ class Windows:
         """Back to the axes of the instance."""
         return by_time[:, 0] if ndim == 1 else by_time if self.time_axis == 0 else by_time.T
 
-    def _starts(self, values: Floats) -> list[int]:
+    def _read_as(self, shape: tuple[int, ...]) -> str:
+        """Which axis was taken for what, and how to say otherwise."""
+        if len(shape) == 1:
+            return f"shape {shape} was read as {shape[0]} steps of one channel"
+        time, other = (0, 1) if self.time_axis == 0 else (1, 0)
+        read = f"{shape[time]} step{'s' * (shape[time] != 1)} of {shape[other]} channel{'s' * (shape[other] != 1)}"
+        return f"shape {shape} was read as {read}; if axis {other} is time, say time_axis={other}"
+
+    def _starts(self, values: Floats, shape: tuple[int, ...]) -> list[int]:
         """Where windows start, the first at 0."""
         t = len(values)
         if self.cut is None or isinstance(self.cut, ChangePoints) or callable(self.cut):
             if self.n > t:
-                raise InputError(f"a series of {t} steps cannot be cut into {self.n} windows: give fewer")
+                raise InputError(
+                    f"a series of {t} step{'s' * (t != 1)} cannot be cut into {self.n} windows: "
+                    f"{self._read_as(shape)}, or give fewer windows"
+                )
             if self.cut is None:
                 return [-(-i * t // self.n) for i in range(self.n)]
             return _checked_starts(tried("cut", self.cut, values, self.n), t)
@@ -185,7 +209,10 @@ class Windows:
     def _bands(self, x: Any, by_time: Array, names: list[str], least: int) -> Masked:
         t, c = by_time.shape
         if self.n > t // 2:
-            raise InputError(f"a series of {t} steps has no {self.n} bands of frequency: give fewer")
+            read = self._read_as(tuple(np.shape(x)))
+            raise InputError(
+                f"a series of {t} steps has no {self.n} bands of frequency: {read}, or give fewer bands"
+            )
         checked_parts(self.n * c, least, "band", "ask for more of them")
         whole = np.zeros((self.n * c, t, c))
         titles, owners = [], []

@@ -16,7 +16,7 @@ from veridical.represent.fill import Constant, Fill, WholeMean
 from veridical.represent.masked import Listed, Masked, checked_parts, tried, unique
 from veridical.represent.mel import Mel
 from veridical.represent.pictures import Picture
-from veridical.represent.regions import HARDLY, Array, numbers_of
+from veridical.represent.regions import HARDLY, Array, batch_hint, numbers_of
 from veridical.represent.series import DEFAULT
 from veridical.represent.sums import SumComposer, tile_sounds
 
@@ -98,7 +98,8 @@ class Tiles:
         array = numbers_of(x, "a spectrogram")
         if array.ndim not in (2, 3) or not array.size:
             raise InputError(
-                f"a spectrogram has axes (bands, frames), perhaps after channels; this has {array.shape}"
+                f"a spectrogram has axes (bands, frames), perhaps after channels; this has shape "
+                f"{array.shape}{batch_hint(array.shape, 3)}"
             )
         channel = 0 if array.ndim == 3 else None
         picture = Picture(x if samples is None else array, array, channel, "spectrogram", part="tile")
@@ -106,7 +107,7 @@ class Tiles:
         levels = levels if self.time_axis == -1 else levels.T
         if np.ptp(levels) == 0:
             raise InputError("the spectrogram is the same everywhere: there is nothing to explain")
-        cut = _tiling(levels.shape, self.times, self.bands)
+        cut = _tiling(levels.shape, self.times, self.bands, array.shape)
         labels = cut.labels if self.time_axis == -1 else cut.labels.T
         bounds, unit = self._bounds(cut, samples)
         names = [_tile_name(b, unit) for b in bounds]
@@ -170,8 +171,7 @@ class Slices:
         length = samples.shape[-1]
         if length < self.n:
             raise InputError(
-                f"{length} samples cannot be cut into {self.n} slices: give fewer, or a longer recording; "
-                "channels come first, as in (channels, samples)"
+                f"{length} samples cannot be cut into {self.n} slices: give fewer, or a longer recording"
             )
         labels = np.arange(length) * self.n // length
         edges = np.searchsorted(labels, np.arange(self.n + 1))
@@ -255,12 +255,13 @@ class Tiling:
     n_bands: int
 
 
-def _tiling(shape: tuple[int, ...], times: int, bands: int) -> Tiling:
+def _tiling(shape: tuple[int, ...], times: int, bands: int, given: tuple[int, ...]) -> Tiling:
     rows, frames = shape
     if frames < times or rows < bands:
         raise InputError(
-            f"a spectrogram of {rows} bands and {frames} frames cannot be cut into {bands} × {times} tiles: "
-            "give fewer, or a longer recording; mix the channels of a recording down first"
+            f"shape {given} was read as a spectrogram of {rows} bands and {frames} frames, which cannot be cut "
+            f"into {bands} × {times} tiles: say time_axis=… if time is the other axis, or give fewer tiles; a "
+            "recording has one axis, so pass x[0] of one with a single channel, and mix several down first"
         )
     time, band = np.arange(frames) * times // frames, np.arange(rows) * bands // rows
     at, of = np.searchsorted(time, np.arange(times + 1)), np.searchsorted(band, np.arange(bands + 1))
@@ -272,8 +273,18 @@ def recording(x: Any, what: str, channels: bool = False) -> Array:
     """A recording with some sound in it, or an error that says what is wrong."""
     samples = numbers_of(x, what)
     if samples.ndim != 1 and not (channels and samples.ndim == 2):
-        wanted = "(samples,) or (channels, samples)" if channels else "(samples,): mix the channels down first"
-        raise InputError(f"{what} has shape {wanted}; this has {samples.shape}")
+        if samples.ndim == 2 and 1 in samples.shape:
+            do = f": pass {'x[0]' if samples.shape[0] == 1 else 'x[:, 0]'}, its only channel"
+        else:
+            do = ": mix its channels down first" if samples.ndim == 2 else batch_hint(samples.shape, 1 + channels)
+        wanted = "(samples,) or (channels, samples)" if channels else "(samples,)"
+        raise InputError(f"{what} has shape {wanted}; this has {samples.shape}{do}")
+    if samples.ndim == 2 and samples.shape[0] > samples.shape[1]:
+        n, length = samples.shape
+        raise InputError(
+            f"shape {samples.shape} was read as {n} channels of {length} sample{'s' * (length != 1)} each, for "
+            "channels come first: if they are last, pass x.T"
+        )
     if samples.dtype.kind not in "if":
         raise InputError(f"{what} must hold signed numbers, not {samples.dtype}")
     if samples.size < 2:
