@@ -63,9 +63,15 @@ class Background:
     """All columns of a background. A part is a column or a one-hot group that varies."""
 
     def __init__(
-        self, schema: Schema, columns: tuple[Binned | Coded | Normal, ...], usual: Any, fixed: Sequence[int] = ()
+        self,
+        schema: Schema,
+        columns: tuple[Binned | Coded | Normal, ...],
+        usual: Any,
+        fixed: Sequence[int],
+        n_rows: int,
     ) -> None:
         self.schema = schema
+        self.n_rows = n_rows
         self.usual = usual  # a table of one row of the background, for columns that never vary
         self.fixed = tuple(fixed)  # columns that vary, but must not be changed
         self.columns = columns  # one a part, in the order of the table
@@ -177,7 +183,7 @@ class Background:
         return together(self, rows, pieces, kernel)
 
     def place(self, table: Any) -> Located:
-        """Where the rows of a checked table are among the cells."""
+        """Where the rows of a checked table are among the cells; a category that was never seen is state -1."""
         shape = (len(table), len(self.columns))
         low, high, states = (np.zeros(shape, np.int32) for _ in range(3))
         normal = np.zeros(shape)
@@ -194,6 +200,7 @@ class Background:
             assert isinstance(column, Coded)
             found = self.coded_states(table, column)
             states[:, j], low[:, j], high[:, j] = found, column.bounds[found], column.bounds[found + 1]
+            low[found < 0, j] = high[found < 0, j] = 0  # no sample is in a state that was never seen
         if self.normal:
             columns = [c for c in self.columns if isinstance(c, Normal)]
             numbers = self._numbers(table, columns)
@@ -202,6 +209,15 @@ class Background:
             normal[:, self.normal] = z = (numbers - self._means) / self._sds
             self._check_limits(columns, numbers, (z < self._limits[0] - 1e-9) | (z > self._limits[1] + 1e-9))
         return Located(self._as_usual(table), low, high, states, normal)
+
+    def with_unseen(self, row: Any, parts: Sequence[int]) -> Background:
+        """The same with the categories that a table of one row has in some parts as states of their own."""
+        columns = list(self.columns)
+        for j in parts:
+            column = columns[j]
+            assert isinstance(column, Coded)
+            columns[j] = column.with_unseen(self.schema, row, self.n_rows)
+        return Background(self.schema, tuple(columns), self.usual, self.fixed, self.n_rows)
 
     def check(self, table: Any) -> None:
         """A wrong row is found, and its number said, before the model is asked."""
@@ -229,8 +245,9 @@ class Background:
     def _check_limits(self, columns: Sequence[Normal], numbers: Floats, outside: Bools) -> None:
         if outside.any():
             i, j = np.argwhere(outside)[0]
-            low, high = self._limits[:, j] * self._sds[j] + self._means[j]
-            name, value = columns[j].column, numbers[i, j]
+            origin = columns[j].line.origin
+            low, high = self._limits[:, j] * self._sds[j] + self._means[j] + origin
+            name, value = columns[j].column, numbers[i, j] + origin
             raise InputError(f"column {name!r} is {value:g}, outside its valid range from {low:g} to {high:g}")
 
     def _binned_states(self, table: Any) -> npt.NDArray[np.int64]:
@@ -249,19 +266,30 @@ class Background:
         """The state of each row of a table in a column of levels."""
         if len(column.positions) == 1:
             return column.states(self.schema.column(table, column.positions[0]))
-        return hot_codes(self.schema, table, column.column, column.positions)
+        codes = hot_codes(self.schema, table, column.column, column.positions)
+        none = len(column.positions) if len(column.levels) > len(column.positions) else -1
+        return np.where(codes < 0, none, codes)
 
     def _numbers(self, table: Any, columns: Sequence[Binned | Normal]) -> Floats:
         """The columns as one block of finite or missing numbers."""
         if isinstance(table, np.ndarray) and table.dtype.kind == "f":
             block = table[:, [c.position for c in columns]].astype(np.float64, copy=False)
         else:
-            block = np.stack([as_numbers(self.schema.column(table, c.position)) for c in columns], axis=1)
+            block = np.stack([self.numbers(table, c) for c in columns], axis=1)
         infinite = np.isinf(block)
         if infinite.any():
             column = columns[int(np.argmax(infinite.any(axis=0)))].column
             raise InputError(f"column {column!r} has an infinite value; wanted finite numbers")
         return block
+
+    def numbers(self, table: Any, column: Binned | Coded | Normal) -> Floats:
+        """A column of numbers or dates of a checked table, counted from the origin of its line."""
+        position = column.positions[0] if isinstance(column, Coded) else column.position
+        values = self.schema.column(table, position)
+        try:
+            return as_numbers(values) if isinstance(column, Binned) else column.line.numbers(values)
+        except (TypeError, ValueError, OverflowError) as cause:
+            raise InputError(f"column {column.column!r} holds numbers in the background, and not here") from cause
 
     def realize(self, values: Values, row: Any = None) -> Any:
         """Samples as a table; columns that are no part come from ``row``, or are as usual."""
@@ -279,7 +307,7 @@ class Background:
                         else column.levels.take(values.cells[:, j])
                     )
             else:
-                columns[column.position] = self.cast(self._number(values, j), column.position)
+                columns[column.position] = self.cast(self._number(values, j), column.position, column)
         for position in self.held:
             columns[position] = self.schema.column(row, position).take(np.zeros(n, int))
         return self.schema.build(columns, n)
@@ -321,9 +349,14 @@ class Background:
         numbers = numbers * column.sd + column.mean
         return np.round(numbers) if column.whole else numbers
 
-    def cast(self, numbers: Floats, position: int) -> Any:
-        """Numbers in the type of a column."""
+    def cast(self, numbers: Floats, position: int, column: Binned | Coded | Normal | None = None) -> Any:
+        """Numbers in the type of a column, counted from its origin."""
         dtype = self.schema.dtypes[position]
+        if isinstance(column, Normal) and column.line.origin:
+            whole_type: Any = getattr(dtype, "numpy_dtype", dtype)
+            limits = np.iinfo(whole_type if whole_type.kind in "iu" else np.int64)
+            whole = [min(max(column.line.origin + round(v), limits.min), limits.max) for v in numbers.tolist()]
+            return np.array(whole, dtype) if isinstance(dtype, np.dtype) else pd.array(whole, dtype=dtype)
         if isinstance(dtype, np.dtype):
             return numbers.astype(dtype) if dtype.kind != "O" else numbers.astype(object)
         return pd.array(numbers, dtype=dtype)

@@ -8,7 +8,8 @@ comparisons, whatever the column holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,61 @@ import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from veridical.errors import InputError
-from veridical.records import Floats, Part
-from veridical.represent.schema import Schema, never_missing, some
+from veridical.records import Bools, Floats, Part
+from veridical.represent.schema import EXACT, Schema, never_missing, some
 
 CELL_BITS = 10
 CELLS = 2**CELL_BITS  # of a binned column: the rates of its bins are rounded to this grid
+NONE = "none of them"  # the category of a row that has no 1 in the columns of a one-hot group
+PANDAS_UNITS = [(unit, 1) for unit in ("s", "ms", "us", "ns")]  # of dates and durations that pandas knows
+
+
+@dataclass(frozen=True)
+class Line:
+    """The number line on which values lie: dates and durations in steps of their type, counted from an origin.
+
+    Floats do not tell whole numbers beyond 2^53 apart, and many dates are such numbers: those are counted from the
+    least that was seen. Elsewhere the origin is 0.
+    """
+
+    dtype: Any = None  # of dates and durations; None for numbers
+    origin: int = 0
+
+    @classmethod
+    def of(cls, values: Any) -> Line:
+        """The line of a column of numbers, dates or durations."""
+        dtype = values.dtype if is_time(values.dtype) else None
+        if dtype is None and not pd.api.types.is_integer_dtype(values.dtype):
+            return cls()
+        ticks, missing = as_ticks(values)
+        seen = ticks[~missing]
+        far = len(seen) and max(abs(int(seen.min())), abs(int(seen.max()))) > EXACT
+        return cls(dtype, int(seen.min()) if far else 0)
+
+    def numbers(self, values: Any) -> Floats:
+        """Values as floats, counted from the origin; missing is nan."""
+        if self.dtype is None and not self.origin:
+            return as_numbers(values)
+        ticks, missing = as_ticks(values, self.dtype)
+        if ticks.dtype == object:
+            apart = np.array(
+                [0.0 if gone else float(v - self.origin) for v, gone in zip(ticks, missing, strict=True)]
+            )
+        elif not self.origin:
+            apart = ticks.astype(np.float64)
+        else:  # differences of 64 bits, which may need a bit more
+            own, origin = ticks.astype(np.uint64), np.uint64(self.origin % 2**64)
+            apart = np.where(ticks >= self.origin, (own - origin).astype(float), -(origin - own).astype(float))
+        return np.where(missing, np.nan, apart)
+
+    def values(self, numbers: Floats) -> list[int]:
+        """The whole numbers at or right below some numbers of the line."""
+        return [self.origin + floor(number) for number in numbers]
+
+
+def is_time(dtype: Any) -> bool:
+    """Whether a type is one of dates or durations."""
+    return pd.api.types.is_datetime64_any_dtype(dtype) or getattr(dtype, "kind", "") in "mM"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,28 +108,71 @@ class Coded:
     bounds: npt.NDArray[np.int32]  # (states + 1,) first level of each state
     cumulative: Floats  # (levels,) share of rows up to and including a level
     parts: tuple[Part, ...]
+    line: Line = field(default_factory=Line)  # of numbers and dates
+    cuts: Any = (
+        None  # (edges,) the whole numbers at or right below the edges, where floats are too coarse for them
+    )
 
     def states(self, values: Any) -> npt.NDArray[np.int64]:
-        """The state each value is in; an unknown one is an error."""
-        if self.edges is not None:
-            found = np.searchsorted(self.edges, as_numbers(values), side="left")
-        else:
-            found = self.order.get_indexer(pd.Index(values))
+        """The state each value is in, -1 if the background has no such category."""
         missing = np.asarray(pd.isna(values))
+        try:
+            found = self._binned(values, missing) if self.edges is not None else _places(self.order, values)
+        except (TypeError, ValueError, OverflowError) as cause:
+            odd = some(values[~missing][:1])
+            what = "hold" if len(values) > 1 else "is"
+            kind = "dates" if self.line.dtype is not None else "numbers"
+            raise InputError(
+                f"column {self.column!r} holds {kind} in the background; here it {what}s {odd}"
+            ) from cause
         if missing.any():
             if not self.has_missing:
                 raise InputError(never_missing(self.column))
             found = np.where(missing, len(self.parts) - 1, found)
-        if (found < 0).any():
-            unknown = values[int(np.flatnonzero(found < 0)[0])]
-            raise InputError(
-                f"unknown category {unknown!r} in column {self.column!r}; the background has {some(self.order)}"
-            )
         return np.asarray(found)
+
+    def _binned(self, values: Any, missing: Bools) -> npt.NDArray[np.int64]:
+        numbers = self.line.numbers(values)
+        infinite = np.isinf(numbers)
+        if infinite.any():
+            raise InputError(f"column {self.column!r} has an infinite value; wanted finite numbers")
+        assert self.edges is not None
+        if self.cuts is None:
+            found = np.searchsorted(self.edges, numbers, side="left")
+        else:
+            ticks, _ = as_ticks(values, self.line.dtype)
+            found = np.searchsorted(self.cuts.astype(ticks.dtype, copy=False), ticks, side="left")
+        if self.is_category:
+            known = self.order[np.minimum(found, len(self.order) - 1)] == numbers
+            found = np.where(known | missing, found, -1)
+        return np.asarray(found)
+
+    @property
+    def is_category(self) -> bool:
+        """Whether each level is a state."""
+        return self.parts[0].relation == "="
 
     @property
     def has_missing(self) -> bool:
         return self.parts[-1].relation == "is missing"
+
+    def with_unseen(self, schema: Schema, table: Any, n_rows: int) -> Coded:
+        """The same with the category of a table of one row, as if one more row of the background held it."""
+        at = len(self.cumulative) - self.has_missing
+        if len(self.positions) > 1:
+            levels, order, text = np.vstack([self.levels, np.zeros(len(self.positions))]), self.order, NONE
+            part = Part(f"{self.column} = {text}", self.column, "=", text)
+        else:
+            own = schema.column(table, self.positions[0])
+            levels = schema.joined([self.levels[:at], own, self.levels[at:]])
+            order = _index(levels[: at + 1])
+            part = Part(f"{self.column} = {order[at]}", self.column, "=", _plain(order[at]))
+        rates = np.insert(np.diff(self.cumulative, prepend=0.0) * n_rows, at, 1.0) / (n_rows + 1)
+        cumulative = np.cumsum(rates)
+        cumulative[-1] = 1.0
+        bounds = np.arange(len(rates) + 1, dtype=np.int32)
+        parts = (*self.parts[:at], part, *self.parts[at:])
+        return Coded(self.column, self.positions, levels, order, None, bounds, cumulative, parts)
 
     @property
     def sd(self) -> float:
@@ -99,22 +193,38 @@ class Normal:
     low: float  # valid range, in standard units
     high: float
     whole: bool  # the model wants whole numbers
+    line: Line = field(default_factory=Line)  # on which mean and spread are
 
-    def part(self, value: float) -> Part:
-        return Part(self.column, self.column, "per sd", float(value))
+    def part(self, number: float) -> Part:
+        """The part whose value is a number of the line."""
+        value = self.line.origin + round(number) if self.line.origin else float(number)
+        return Part(self.column, self.column, "per sd", value)
 
 
 def as_numbers(values: Any) -> Floats:
-    """Numbers, dates and durations (in the unit of their type) on one number line; missing is nan."""
+    """Numbers as floats, of which missing is nan."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         return values.astype(np.float64, copy=False)
-    if pd.api.types.is_datetime64_any_dtype(values):
-        ticks: Any = pd.DatetimeIndex(values).asi8
-    elif pd.api.types.is_timedelta64_dtype(values):
-        ticks = pd.TimedeltaIndex(values).asi8
-    else:
-        return np.asarray(pd.Series(values).to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.where(np.asarray(pd.isna(values)), np.nan, ticks.astype(np.float64))
+    return np.asarray(pd.Series(values).to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def as_ticks(values: Any, dtype: Any = None) -> tuple[Any, Bools]:
+    """Whole numbers, dates and durations (of a type) as exact whole numbers, and which of them are missing."""
+    if dtype is not None and values.dtype == object:
+        values = pd.Series(values).astype(dtype).array if not isinstance(dtype, np.dtype) else values.astype(dtype)
+    missing = np.asarray(pd.isna(values))
+    kind, numpy = getattr(values.dtype, "kind", "O"), getattr(values.dtype, "numpy_dtype", values.dtype)
+    if isinstance(values, np.ndarray):
+        return values.view(np.int64) if kind in "mM" else values, missing
+    if isinstance(values.dtype, np.dtype) and kind not in "mM":
+        return values.to_numpy(), missing
+    if kind in "mM" and hasattr(values, "asi8"):
+        return values.asi8, missing
+    if kind in "mM":
+        return values.to_numpy(dtype=numpy, na_value=np.array("NaT", numpy)).view(np.int64), missing
+    if kind in "iu":
+        return values.to_numpy(dtype=numpy, na_value=0), missing
+    return np.asarray(values, dtype=object), missing
 
 
 def learn_binned(column: str, position: int, values: Floats, edges: Floats) -> Binned:
@@ -137,16 +247,18 @@ def learn_binned(column: str, position: int, values: Floats, edges: Floats) -> B
     return Binned(column, position, edges, bounds, left, rise, parts)
 
 
-def learn_categories(column: str, position: int, values: Any) -> Coded:
-    """Every category a state; missing values, if there are any, are the last one."""
+def learn_categories(column: str, position: int, values: Any, own: Any) -> Coded:
+    """Every category a state, and missing values the last; ``own`` are the values as the table has them."""
     missing = np.asarray(pd.isna(values))
-    codes, order = pd.factorize(pd.Series(values), sort=False)
-    order = pd.Index(order)
+    order = _index(values[~missing]).unique()
     try:
-        order = order.sort_values()
-        codes = order.get_indexer(pd.Index(values))
+        if isinstance(values, pd.Categorical):
+            order = order[np.argsort(values.categories.get_indexer(order))]
+        else:
+            order = order.sort_values()
     except TypeError:  # categories of mixed types have no order
         pass
+    codes = _places(order, values)
     if missing.any():
         codes = np.where(missing, len(order), codes)
     n_states = len(order) + bool(missing.any())
@@ -154,28 +266,34 @@ def learn_categories(column: str, position: int, values: Any) -> Coded:
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     parts = tuple(Part(f"{column} = {v}", column, "=", _plain(v)) for v in order)
     parts += (_missing(column),) * bool(missing.any())
-    return _coded(column, (position,), values[first], order, edges=None, codes=codes, parts=parts)
+    return _coded(column, (position,), own.take(first), order, edges=None, codes=codes, parts=parts)
 
 
-def learn_levels(column: str, position: int, values: Any, edges: Floats) -> Coded:
-    """Whole numbers or dates in bins; inside a bin, the values that were seen."""
-    numbers = as_numbers(values)
-    missing = np.isnan(numbers)
-    order, first, seen = np.unique(numbers[~missing], return_index=True, return_inverse=True)
+def learn_levels(column: str, position: int, values: Any, edges: Floats, line: Line, own: Any) -> Coded:
+    """Whole numbers or dates in bins; inside a bin, the values that were seen, as the table has them (``own``)."""
+    numbers = line.numbers(values)
+    missing, exact = np.isnan(numbers), as_ticks(values)[0] if line.origin else numbers
+    order, first, seen = np.unique(exact[~missing], return_index=True, return_inverse=True)
     codes = np.full(len(numbers), len(order))
     codes[~missing] = seen
     first = np.flatnonzero(~missing)[first]
-    parts = bin_parts(column, edges, values.dtype)
+    parts = bin_parts(column, edges, values.dtype, line)
     if missing.any():
         first, parts = np.append(first, np.flatnonzero(missing)[0]), (*parts, _missing(column))
-    return _coded(column, (position,), values[first], order, edges=edges, codes=codes, parts=parts)
+    levels = own.take(first)
+    if not line.origin:
+        return _coded(column, (position,), levels, order, edges=edges, codes=codes, parts=parts, line=line)
+    limits = np.iinfo(order.dtype)
+    cuts = np.array([min(max(v, limits.min), limits.max) for v in line.values(edges)], dtype=order.dtype)
+    found = _coded(column, (position,), levels, order, edges=cuts, codes=codes, parts=parts, line=line)
+    return replace(found, order=numbers[first[: len(order)]], edges=edges, cuts=cuts)
 
 
-def learn_pair(column: str, position: int, values: Any) -> Coded:
+def learn_pair(column: str, position: int, values: Any, line: Line, own: Any) -> Coded:
     """A column of two numbers, or of one that is missing now and then: states by value, as categories are."""
-    seen = np.unique(as_numbers(values)[~np.asarray(pd.isna(values))])
-    found = learn_levels(column, position, values, seen[:-1] + np.diff(seen) / 2)
-    shown = readable(seen, values.dtype)
+    seen = np.unique(line.numbers(values)[~np.asarray(pd.isna(values))])
+    found = learn_levels(column, position, values, seen[:-1] + np.diff(seen) / 2, line, own)
+    shown = readable(seen, values.dtype, line)
     named = [Part(f"{column} = {text}", column, "=", value) for value, text in zip(*shown, strict=True)]
     return replace(found, parts=(*named, *found.parts[len(seen) :]))
 
@@ -183,6 +301,9 @@ def learn_pair(column: str, position: int, values: Any) -> Coded:
 def learn_group(schema: Schema, table: Any, name: str, positions: Sequence[int]) -> Coded:
     """One-hot columns that change together."""
     codes = hot_codes(schema, table, name, positions)
+    if (codes < 0).any():
+        names = some(schema.names[p] for p in positions)
+        raise InputError(f"the one-hot group {name!r} wants exactly one 1 and otherwise 0 in each row of {names}")
     labels = [_suffix(schema.names[p], name) or schema.names[p] for p in positions]
     parts = tuple(Part(f"{name} = {label}", name, "=", label) for label in labels)
     order = pd.RangeIndex(len(positions))
@@ -191,21 +312,21 @@ def learn_group(schema: Schema, table: Any, name: str, positions: Sequence[int])
 
 
 def hot_codes(schema: Schema, table: Any, name: str, positions: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Which column of a one-hot group is 1 in each row."""
+    """Which column of a one-hot group is 1 in each row; -1 where none is."""
     try:
         block = np.stack([as_numbers(schema.column(table, p)) for p in positions], axis=1)
-        good = np.isin(block, (0, 1)).all() and (block.sum(axis=1) == 1).all()
+        good = np.isin(block, (0, 1)).all() and (block.sum(axis=1) <= 1).all()
     except (TypeError, ValueError):
         good = False
     if not good:
         names = some(schema.names[p] for p in positions)
         raise InputError(f"the one-hot group {name!r} wants exactly one 1 and otherwise 0 in each row of {names}")
-    return np.asarray(block.argmax(axis=1))
+    return np.where(block.any(axis=1), block.argmax(axis=1), -1)
 
 
-def bin_parts(column: str, edges: Floats, dtype: Any) -> tuple[Part, ...]:
+def bin_parts(column: str, edges: Floats, dtype: Any, line: Line | None = None) -> tuple[Part, ...]:
     """'age ≤ 30', '30 < age ≤ 50.5', 'age > 50.5', with as many digits as tell the edges apart."""
-    values, shown = readable(edges, dtype)
+    values, shown = readable(edges, dtype, line)
     if not len(edges):
         return (Part(column, column, "="),)
     parts = [Part(f"{column} ≤ {shown[0]}", column, "≤", values[0])]
@@ -216,18 +337,14 @@ def bin_parts(column: str, edges: Floats, dtype: Any) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def readable(edges: Floats, dtype: Any) -> tuple[list[Any], list[str]]:
+def readable(edges: Floats, dtype: Any, line: Line | None = None) -> tuple[list[Any], list[str]]:
     """Edges as values of the column's kind, and as text."""
-    if pd.api.types.is_datetime64_any_dtype(dtype):
-        unit = dtype.unit if isinstance(dtype, pd.DatetimeTZDtype) else np.datetime_data(dtype)[0]
-        dates = pd.DatetimeIndex(edges.astype(np.int64).view(f"M8[{unit}]"))
-        if isinstance(dtype, pd.DatetimeTZDtype):
-            dates = dates.tz_localize("UTC").tz_convert(dtype.tz)
-        whole_days = all(d == d.normalize() for d in dates)
-        return list(dates), [str(d.date()) if whole_days else str(d.floor("s")) for d in dates]
-    if pd.api.types.is_timedelta64_dtype(dtype):
-        durations = pd.TimedeltaIndex(edges.astype(np.int64).view(f"m8[{np.datetime_data(dtype)[0]}]"))
-        return list(durations), [str(d) for d in durations]
+    line = line or Line()
+    if is_time(dtype):
+        return _moments(line.values(edges), dtype)
+    if line.origin:
+        values = line.values(edges)
+        return values, list(map(str, values))
     for digits in range(4, 18):
         shown = [written(e, digits) for e in edges]
         if len(set(shown)) == len(edges):
@@ -235,12 +352,69 @@ def readable(edges: Floats, dtype: Any) -> tuple[list[Any], list[str]]:
     return [float(e) for e in edges], shown
 
 
+def _moments(ticks: list[int], dtype: Any) -> tuple[list[Any], list[str]]:
+    """Dates or durations, and their texts."""
+    zone = getattr(dtype, "tz", None) or getattr(getattr(dtype, "pyarrow_dtype", None), "tz", None)
+    kind, unit = dtype.kind, getattr(dtype, "unit", None)
+    numpy = np.dtype(f"{kind}8[{unit}]") if isinstance(unit, str) else getattr(dtype, "numpy_dtype", dtype)
+    values = np.array(ticks, np.int64).view(numpy)
+    unit = np.datetime_data(numpy)[0]
+    coarse = (
+        values.astype(f"{kind}8[s]") if unit in ("W", "D", "h", "m") or kind + unit in ("MY", "MM") else values
+    )
+    same = unit not in ("ps", "fs", "as") and kind + unit not in ("mY", "mM")
+    if not same or not np.array_equal(coarse.astype(numpy), values):  # what pandas does not know
+        return list(values), [_spelled(v, kind) for v in values]
+    if kind == "m":
+        durations = pd.TimedeltaIndex(coarse)
+        return list(durations), [str(d) for d in durations]
+    dates = pd.DatetimeIndex(coarse)
+    if unit in ("Y", "M"):
+        return list(dates), [str(v) for v in values]
+    if zone is not None:
+        dates = dates.tz_localize("UTC").tz_convert(zone)
+    if all(d == d.normalize() for d in dates):
+        return list(dates), [str(d)[: str(d).index(" ")] for d in dates]
+    floored = [str(d.floor("s")) for d in dates]
+    return list(dates), floored if len(set(floored)) == len(dates) else [str(d) for d in dates]
+
+
+def _spelled(value: Any, kind: str) -> str:
+    """A date or a duration of numpy's, as a person reads it."""
+    return str(value).replace("T", " ") if kind == "M" else str(value)
+
+
 def written(number: float, digits: int) -> str:
     """A number with this many significant digits, its whole part in full, without an exponent if it can be."""
     whole = len(str(int(abs(number)))) if abs(number) < 1e15 else 0
     short = float(f"{number:.{max(digits, whole)}g}")
     usual = short == 0 or 1e-4 <= abs(short) < 1e15
-    return np.format_float_positional(short, trim="-") if usual else f"{short:g}"
+    return np.format_float_positional(short, trim="-") if usual else f"{short:.{max(digits, 6)}g}"
+
+
+def _index(values: Any) -> Any:
+    """Values to look others up in, each as it is."""
+    if isinstance(values, pd.Categorical):
+        return pd.Index(values.categories.take(values.codes))
+    if isinstance(values.dtype, np.dtype) and not isinstance(values, np.ndarray):
+        values = values.to_numpy() if values.dtype.kind not in "mM" else values
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind in "mM" and np.datetime_data(values.dtype) not in PANDAS_UNITS:
+            return pd.Index(list(values), dtype=object)
+        if values.dtype.kind == "f" and values.dtype not in (np.float32, np.float64):
+            values = values.astype(np.float64)
+        if values.dtype.kind in "OUS":
+            values = values.astype(object)
+            return pd.Index(values, dtype=object, tupleize_cols=False)
+    return pd.Index(values)
+
+
+def _places(order: pd.Index, values: Any) -> npt.NDArray[np.int64]:
+    """Where each value is in an index, -1 if it is not."""
+    if isinstance(values, pd.Categorical):
+        known = order.get_indexer(values.categories) if len(values.categories) else np.empty(0, np.intp)
+        return np.where(values.codes < 0, -1, np.append(known, -1)[values.codes])
+    return np.asarray(order.get_indexer(_index(values)))
 
 
 def _coded(
@@ -252,6 +426,7 @@ def _coded(
     edges: Floats | None,
     codes: npt.NDArray[np.int64],
     parts: tuple[Part, ...],
+    line: Line | None = None,
 ) -> Coded:
     """Rates of the levels, and where each state begins among them."""
     counts = np.bincount(codes, minlength=len(levels))
@@ -262,7 +437,9 @@ def _coded(
     else:
         inner = np.append(np.searchsorted(order, edges, side="right"), len(order))
         bounds = np.concatenate([[0], inner, [len(levels)][: len(parts) - len(edges) - 1]])
-    return Coded(column, positions, levels, order, edges, bounds.astype(np.int32), cumulative, parts)
+    return Coded(
+        column, positions, levels, order, edges, bounds.astype(np.int32), cumulative, parts, line or Line()
+    )
 
 
 def _round_to_cells(shares: Floats) -> npt.NDArray[np.int64]:

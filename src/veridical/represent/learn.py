@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,19 @@ from veridical.represent.columns import (
     CELLS,
     Binned,
     Coded,
+    Line,
     Normal,
     as_numbers,
+    as_ticks,
+    is_time,
     learn_binned,
     learn_categories,
     learn_group,
     learn_levels,
     learn_pair,
 )
-from veridical.represent.discretize import Discretizer, Edges, Quantiles
+from veridical.represent.discretize import Discretizer, Edges, Entropy, Quantiles
+from veridical.represent.foreign import refusal
 from veridical.represent.schema import Schema, some
 
 Kind = Binned | Coded | Normal
@@ -74,7 +79,7 @@ def learn(
     if fixed:
         notes.append(f"never changed, as declared: {some(schema.names[p] for p in sorted(fixed))}")
     parts = tuple(c for _, c in sorted(columns, key=lambda pc: pc[0]))
-    return Background(schema, parts, schema.rows(table, 0, 1), sorted(fixed)), tuple(notes)
+    return Background(schema, parts, schema.rows(table, 0, 1).copy(), sorted(fixed), len(table)), tuple(notes)
 
 
 def _groups(schema: Schema, onehot: Any) -> dict[str, list[int]]:
@@ -96,73 +101,113 @@ def learn_column(
     schema: Schema, table: Any, position: int, is_category: bool, discretize: Discretizer, valid: Any
 ) -> Kind | None:
     """One column; None if it never varies."""
-    name, values = schema.names[position], _refined(schema.column(table, position))
-    distinct = pd.unique(pd.Series(values))
+    name, own = schema.names[position], schema.column(table, position)
+    values = _refined(own)
+    if getattr(values.dtype, "kind", "") == "c":
+        raise InputError(refusal(f"column {name!r}", values.dtype))
+    distinct = _n_distinct(name, values)
     number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-    date = pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values)
     if valid is not None:
         _check_range(name, values if number and not is_category else None, valid)
-    if len(distinct) < 2:
+    if distinct < 2:
         return None
-    if is_category or not (number or date):
-        return learn_categories(name, position, values)
-    numbers = as_numbers(values)
+    if is_category or not (number or is_time(values.dtype)):
+        return learn_categories(name, position, values, own)
+    line = Line.of(values)
+    numbers = line.numbers(values)
     if np.isinf(numbers).any():
         raise InputError(f"column {name!r} of the background has infinite values; wanted finite numbers")
     size = float(np.nanmax(np.abs(numbers)))
     if not 1e-100 < size < 1e100:
         raise InputError(f"column {name!r} of the background has values of size {size:g}: give it in another unit")
-    edges = _edges(discretize, values, numbers, name, position)
+    edges = _edges(discretize, values, numbers, name, position, line)
     whole = not pd.api.types.is_float_dtype(values)
     if edges is None:
         if number and not np.isnan(numbers).any():
-            return _learn_normal(name, position, numbers, valid, schema.dtypes[position] if whole else None)
+            return _learn_normal(name, position, numbers, valid, schema.dtypes[position] if whole else None, line)
         edges = Quantiles(4).edges(numbers, name, position)
         assert edges is not None
     if len(edges) >= CELLS // 2:
         raise InputError(f"column {name!r} has {len(edges) + 1} bins; wanted at most {CELLS // 2}")
-    if len(distinct) == 2 and not isinstance(discretize, Edges):
-        return learn_pair(name, position, values)
-    return (learn_levels if whole else learn_binned)(name, position, values if whole else numbers, edges)
+    if distinct == 2 and not isinstance(discretize, Edges):
+        return learn_pair(name, position, values, line, own)
+    if whole:
+        return learn_levels(name, position, values, edges, line, own)
+    return learn_binned(name, position, numbers, edges)
 
 
-def _edges(discretize: Discretizer, values: Any, numbers: Floats, name: str, position: int) -> Floats | None:
-    """The discretizer's edges; a caller's own may be dates."""
-    if isinstance(discretize, Edges) and numbers is not values and not pd.api.types.is_numeric_dtype(values):
+def _edges(
+    discretize: Discretizer, values: Any, numbers: Floats, name: str, position: int, line: Line
+) -> Floats | None:
+    """The discretizer's edges, counted from the line's origin; a caller's own may be dates."""
+    if line.dtype is None and not line.origin:
+        return discretize.edges(numbers, name, position)
+    if isinstance(discretize, Edges):
         given = discretize.by_column.get(name, discretize.by_column.get(position))
-        if given is not None:
-            discretize = Edges({name: as_numbers(pd.Series(list(given), dtype=values.dtype)).tolist()})
-    return discretize.edges(numbers, name, position)
+        if given is None:
+            return Quantiles(4).edges(numbers, name, position)
+        if line.dtype is None:
+            counted: Any = [floor(edge) - line.origin for edge in given]
+        else:
+            dtype = (
+                line.dtype if isinstance(line.dtype, np.dtype) else getattr(line.dtype, "numpy_dtype", line.dtype)
+            )
+            dates = (
+                np.array(list(given), dtype) if isinstance(dtype, np.dtype) else pd.array(list(given), dtype=dtype)
+            )
+            counted = line.numbers(dates).tolist()
+        return Edges({name: counted}).edges(numbers, name, position)
+    if isinstance(discretize, (Quantiles, Entropy)):  # which go by the order of the values alone, or by steps
+        return discretize.edges(numbers, name, position)
+    found = discretize.edges(numbers + line.origin, name, position)  # a caller's own knows of no origin
+    return None if found is None else np.array([floor(edge) - line.origin for edge in found], float)
+
+
+def _n_distinct(name: str, values: Any) -> int:
+    """How many values a column has, a missing one among them."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        return len(np.unique(as_ticks(values)[0]))
+    dtype = object if values.dtype == object or getattr(values.dtype, "kind", "") in "US" else None
+    try:
+        return len(pd.unique(pd.Series(values, dtype=dtype)))
+    except (TypeError, NotImplementedError) as cause:
+        raise InputError(
+            f"column {name!r} holds {type(values[0]).__name__} values, which cannot be told apart: leave it out, "
+            "or name it in immutable"
+        ) from cause
 
 
 def positions_of(schema: Schema, columns: Any, argument: str) -> set[int]:
     """Columns by name or position."""
-    if isinstance(columns, str) or not isinstance(columns, Iterable):
+    if isinstance(columns, (str, bytes, Mapping)) or not isinstance(columns, Iterable):
         raise InputError(f"{argument} wants a list of columns, not {columns!r}")
     return {position_of(schema, c, argument) for c in columns}
 
 
 def position_of(schema: Schema, column: str | int, argument: str) -> int:
     """A column by its name or position."""
-    if schema.labels is not None and column in schema.labels:
-        return int(schema.labels.get_loc(column))  # type: ignore[arg-type]
+    try:
+        if schema.labels is not None and column in (labels := list(schema.labels)):
+            return labels.index(column)
+    except (TypeError, ValueError):
+        pass  # what no label is: an array, say
     if isinstance(column, str) and column in schema.names:
         return schema.names.index(column)
-    if isinstance(column, (int, np.integer)) and 0 <= column < len(schema.names):
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < len(schema.names):
         return int(column)
     raise InputError(f"{argument} names the column {column!r}, but the background has {some(schema.names)}")
 
 
-def _learn_normal(name: str, position: int, numbers: Floats, valid: Any, whole_type: Any) -> Normal:
+def _learn_normal(name: str, position: int, numbers: Floats, valid: Any, whole_type: Any, line: Line) -> Normal:
     """Mean and spread, cut to the valid range and to what a type of whole numbers can hold."""
     mean, sd = float(numbers.mean()), float(numbers.std())
-    low, high = valid or (-np.inf, np.inf)
+    low, high = (end - line.origin for end in valid or (-np.inf, np.inf))
     if whole_type is not None and pd.api.types.is_integer_dtype(whole_type):
         limits = np.iinfo(getattr(whole_type, "numpy_dtype", whole_type))
-        low, high = max(low, limits.min), min(high, limits.max)
+        low, high = max(low, limits.min - line.origin), min(high, limits.max - line.origin)
     ends = [(end - mean) / sd for end in (low, high)]
     low, high = (end if valid or abs(end) < 8 else np.copysign(np.inf, end) for end in ends)
-    return Normal(name, position, mean, sd, float(low), float(high), whole_type is not None)
+    return Normal(name, position, mean, sd, float(low), float(high), whole_type is not None, line)
 
 
 def _check_range(name: str, values: Any, valid: Any) -> None:
@@ -181,6 +226,9 @@ def _check_range(name: str, values: Any, valid: Any) -> None:
 def _refined(values: Any) -> Any:
     """A column of objects that are all numbers is a column of numbers."""
     if pd.api.types.is_object_dtype(values):
-        inferred: Any = pd.Series(values).infer_objects().array
+        try:
+            inferred: Any = pd.Series(values, dtype=object).infer_objects().array
+        except ValueError:  # a text that is no valid Unicode
+            return values
         return values if inferred.dtype == object else inferred
     return values

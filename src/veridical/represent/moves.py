@@ -10,7 +10,7 @@ import numpy as np
 
 from veridical.records import Bools, Step
 from veridical.represent.background import Background
-from veridical.represent.columns import Binned, Coded, Normal, as_numbers
+from veridical.represent.columns import Binned, Coded, Normal
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +58,12 @@ def _way(
         state = int(background.coded_states(row, column)[0])
         if column.edges is None or column.parts[state].relation in ("=", "is missing"):
             return _other(background, column, state, rng)
-        return _neighbors(column, float(as_numbers(background.schema.column(row, column.positions[0]))[0]), size)
-    own = float(as_numbers(background.schema.column(row, column.position))[0])
+        return _neighbors(column, float(background.numbers(row, column)[0]), size)
+    own = float(background.numbers(row, column)[0])
     if np.isnan(own):  # missing: one of the values that are not
         known = np.flatnonzero(~np.isnan(column.left)) if isinstance(column, Binned) else np.zeros(1, np.intp)
         value = column.left[rng.choice(known)] if isinstance(column, Binned) else column.mean
-        return Way([background.cast(np.array([value]), column.position)], None, True)
+        return Way([background.cast(np.array([value]), column.position, column)], None, True)
     far = size * column.sd
     if isinstance(column, Normal):
         far = max(np.rint(far), 1.0) if column.whole else far
@@ -71,7 +71,7 @@ def _way(
         ends = min(own + far, high), max(own - far, low)
     else:
         ends = own + far, own - far
-    ahead, back = ([background.cast(np.array([end]), column.position)] for end in ends)
+    ahead, back = ([background.cast(np.array([end]), column.position, column)] for end in ends)
     return Way(ahead, back)
 
 

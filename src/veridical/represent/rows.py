@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,10 @@ from veridical.records import (
 from veridical.represent.background import Background, Located, Tilt, Values
 from veridical.represent.columns import Coded
 from veridical.represent.discretize import Discretizer, Quantiles
+from veridical.represent.foreign import as_array, as_pandas
 from veridical.represent.learn import learn
 from veridical.represent.moves import step_of
-from veridical.represent.schema import Schema, as_array
+from veridical.represent.schema import Schema, some
 from veridical.represent.sparse import check_sparse, sparse_rows
 from veridical.represent.together import proximities, squared_distances
 
@@ -79,6 +80,7 @@ class Rows:
             return
         table = _as_table(background)
         schema = Schema.of(table, names)
+        table = schema.native(table)
         self.names = schema.names
         self.background, self.notes = learn(
             schema,
@@ -127,7 +129,8 @@ class TableRows:
         return len(self.table)
 
     def rows(self, start: int, stop: int) -> Any:
-        return self.background.schema.rows(self.table, start, stop)
+        schema = self.background.schema
+        return schema.settled(schema.rows(self.table, start, stop))
 
     def inputs(self, start: int, stop: int) -> Any:
         """A copy: a model that changes its inputs must not change ours."""
@@ -148,6 +151,8 @@ class Row:
     parts: tuple[Part, ...]
     shares: Floats  # (d,) probability that a sample of the background keeps each part
     notes: tuple[str, ...]
+    usual: Background | None = None  # the background without the row's own categories, where it never has those
+    unseen: tuple[str, ...] = ()  # the parts that are such categories, by name
 
     @property
     def row(self) -> Any:
@@ -165,7 +170,7 @@ class Row:
     @property
     def common(self) -> Background:
         """The law of the columns, which is the same for every row."""
-        return self.background
+        return self.usual or self.background
 
     def efficiency(self, kernel: Kernel) -> float:
         """What a sample that all rows share is worth against one drawn for this row; 0 if it cannot share it."""
@@ -243,7 +248,7 @@ class Row:
 
     def keeping(self, masks: Bools, seed: Seed) -> Any:
         """The row's own values where a mask keeps them, else those of a sample of the background."""
-        drawn = self.background.realize(self.background.draw_apart(seed, len(masks)), self.row)
+        drawn = self.common.realize(self.common.draw_apart(seed, len(masks)), self.row)
         return self.background.mixed(self.row, drawn, masks)
 
     def step(self, size: float, seed: Seed, n_blocks: int | None = None) -> Step:
@@ -343,10 +348,28 @@ def variance_of(drawn: Floats, shares: Floats) -> float:
 def _rows(background: Background, table: Any, notes: tuple[str, ...]) -> list[Representation]:
     """Every row of a checked table."""
     placed = background.place(table)
-    shares = background.shares(placed)
+    lost: Any = (placed.states < 0).any(axis=1)
+    more = background.schema.unseen(table)
+    for odd in more.values():
+        lost |= odd
+    shares, known = background.shares(placed), background.schema.settled(table, known=True) if more else table
     return [
-        Row(background, table, placed, i, background.parts(placed, i), own, notes) for i, own in enumerate(shares)
+        _unseen_row(background, background.schema.rows(table, i, i + 1), placed.states[i], notes)
+        if lost[i]
+        else Row(background, known, placed, i, background.parts(placed, i), own, notes)
+        for i, own in enumerate(shares)
     ]
+
+
+def _unseen_row(background: Background, table: Any, states: Any, notes: tuple[str, ...]) -> Row:
+    """A row with categories that the background never has: each becomes a state of its own."""
+    table, new = background.schema.settled(table), np.flatnonzero(states < 0)
+    law = background.with_unseen(table, new.tolist())
+    placed = replace(law.place(table), can_share=np.zeros(1, bool))
+    parts = law.parts(placed, 0)
+    unseen = tuple(parts[j].name for j in new)
+    told = (f"never seen in the background, and so a category of its own: {some(unseen)}",) if unseen else ()
+    return Row(law, table, placed, 0, parts, law.shares(placed)[0], (*notes, *told), background, unseen)
 
 
 def _as_table(background: Any) -> Any:
@@ -356,6 +379,7 @@ def _as_table(background: Any) -> Any:
     if background is None or isinstance(background, (str, bytes)):
         kind = "None" if background is None else type(background).__name__
         raise InputError(f"the background must be a table of rows, not {kind}: pass the training data")
+    background = as_pandas(background)
     table = background if isinstance(background, pd.DataFrame) else as_array(background, "a background of rows")
     if table.ndim != 2:
         raise InputError(f"the background must have rows and columns; it has shape {table.shape}")

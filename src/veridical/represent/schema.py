@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from veridical.errors import InputError
+from veridical.represent.foreign import UNORDERED, as_array, as_pandas, listed, refusal
+
+EXACT = 2**53  # floats tell whole numbers apart up to here
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Column names and types of the background; tables are read into, and built from, one array a column."""
+    """Column names and types of the background; tables are read into, and built from, one array a column.
+
+    ``names`` are unique texts, whatever the labels of a DataFrame are: columns labelled ``1`` and ``"1"`` are
+    called ``1`` and ``'1'``.
+    """
 
     names: tuple[str, ...]
     labels: pd.Index | None  # of a DataFrame; None for an array
     dtypes: tuple[Any, ...]
+    named: bool = True  # False for an array whose columns are called x0, x1, … for want of names
 
     @classmethod
     def of(cls, background: Any, names: Sequence[str] | None) -> Schema:
@@ -28,15 +38,19 @@ class Schema:
                 raise InputError("names are for arrays; a DataFrame has its own: rename its columns instead")
             if not background.columns.is_unique:
                 raise InputError(f"column names must be unique; {_twice(background.columns)}")
-            labels = background.columns
-            return cls(tuple(map(str, labels)), labels, tuple(background.dtypes))
+            labels, dtypes = background.columns, tuple(map(_native, background.dtypes))
+            named = names_of(labels)
+            for name, dtype in zip(named, dtypes, strict=True):
+                if isinstance(dtype, np.dtype) and dtype.kind in "cV":
+                    raise InputError(refusal(f"column {name!r}", dtype))
+            return cls(named, labels, dtypes)
         width = background.shape[1]
-        named = [f"x{j}" for j in range(width)] if names is None else [str(name) for name in names]
-        if len(named) != width:
-            raise InputError(f"names must name every column: {width} columns, {len(named)} names")
-        if len(set(named)) != width:
-            raise InputError(f"names must be unique; {_twice(pd.Index(named))}")
-        return cls(tuple(named), None, (background.dtype,) * width)
+        texts = [f"x{j}" for j in range(width)] if names is None else list(map(str, listed("names", names)))
+        if len(texts) != width:
+            raise InputError(f"names must name every column: {width} columns, {len(texts)} names")
+        if len(set(texts)) != width:
+            raise InputError(f"names must be unique; {_twice(pd.Index(texts, dtype=object))}")
+        return cls(tuple(texts), None, (background.dtype,) * width, names is not None)
 
     @property
     def plain(self) -> Any | None:
@@ -45,68 +59,88 @@ class Schema:
         same = isinstance(first, np.dtype) and first.kind == "f" and all(t == first for t in self.dtypes)
         return first if same else None
 
+    @cached_property
+    def categorical(self) -> tuple[int, ...]:
+        """Positions of the columns of categories."""
+        return tuple(j for j, t in enumerate(self.dtypes) if isinstance(t, pd.CategoricalDtype))
+
     def column(self, table: Any, j: int) -> Any:
         """Column j of a checked table, as an array that has the column's own type."""
-        return table.iloc[:, j].array if self.labels is not None else table[:, j]
+        if self.labels is None:
+            return table[:, j]
+        series = table.iloc[:, j]
+        numpy = isinstance(series.dtype, np.dtype) and series.dtype.kind not in "mM"
+        return series.to_numpy() if numpy else series.array
+
+    def native(self, background: Any) -> Any:
+        """The background with its columns in the machine's own byte order."""
+        if self.labels is None or all(map(_same_type, background.dtypes, self.dtypes)):
+            return background
+        columns = [background.iloc[:, j].astype(t).reset_index(drop=True) for j, t in enumerate(self.dtypes)]
+        return self._labelled(columns)
 
     def check_table(self, X: Any) -> Any:
         """Many rows with this schema's columns, order and types."""
-        if isinstance(X, list) and X and all(isinstance(x, (Mapping, pd.Series)) for x in X):
+        X = as_pandas(X)
+        if isinstance(X, (list, tuple)) and X and all(map(_is_labelled, X)):
             checked = [self.check_row(x) for x in X]
             return checked[0] if len(checked) == 1 else self._stack_all(checked)
-        if self.labels is not None and isinstance(X, pd.DataFrame):
-            return self._check_frame(X)
-        if isinstance(X, pd.DataFrame) and set(X.columns) == set(self.names):
-            X = X[list(self.names)]
-        table = as_array(X.to_numpy() if isinstance(X, pd.DataFrame) else X, "rows to explain")
+        if isinstance(X, pd.DataFrame):
+            return self._check_frame(X) if self.labels is not None else self._check_unlabelled(X)
+        table = as_array(X, "rows to explain")
         if table.ndim != 2 or table.shape[1] != len(self.names):
-            raise InputError(
-                f"wanted rows of {len(self.names)} columns, as in the background; "
-                f"got {type(X).__name__} of shape {table.shape}"
-            )
+            raise InputError(self._wanted(f"{type(X).__name__} of shape {table.shape}"))
         return self._cast_array(table) if self.labels is None else self._check_frame(self._frame(table))
 
     def check_row(self, x: Any) -> Any:
         """One row as a table of one row."""
+        if type(x) is np.ndarray and self.labels is None and x.shape == (len(self.names),):
+            return self._cast_array(as_array(x[None, :], "a row"))
+        x = as_pandas(x)
         if isinstance(x, pd.DataFrame) or (isinstance(x, np.ndarray) and x.ndim == 2):
             if len(x) != 1:
                 raise InputError(f"wanted one row to explain, got {len(x)}: use explain_many, or pick one row")
             return self.check_table(x)
-        if type(x) is np.ndarray and self.labels is None and x.shape == (len(self.names),):
-            return self._cast_array(x[None, :])
         if isinstance(x, pd.Series):
             if not x.index.is_unique:
                 raise InputError(f"the row has a column more than once; {_twice(x.index)}")
-            by_name = self.labels is not None or set(x.index) == set(self.names)
-            x = dict(zip(x.index, x.to_list(), strict=True)) if by_name else x.to_numpy()
-        if isinstance(x, Mapping):
-            self._check_labels(pd.Index(list(x)))
-            values = [x[c] for c in (self.names if self.labels is None else self.labels)]
-        elif isinstance(x, Iterable) and not isinstance(x, (str, bytes)):
-            values = list(x)
+            values = self._matched(x.index, x.to_list())
+        elif isinstance(x, Mapping):
+            values = self._matched(x, list(x.values()))
+        elif isinstance(x, tuple) and set(getattr(x, "_fields", ())) == set(self._wanted_labels):
+            values = self._matched(x._fields, list(x))  # type: ignore[attr-defined]
+        elif isinstance(x, Iterable) and not isinstance(x, (str, bytes, *UNORDERED)):
+            values = list(as_array(x, "a row") if isinstance(x, np.ndarray) and x.ndim else x)
         else:
-            raise InputError(f"wanted a row of {len(self.names)} columns, got {type(x).__name__} {x!r}")
-        if len(values) != len(self.names):
+            order = ", which has no order" if isinstance(x, UNORDERED) else ""
             raise InputError(
-                f"wanted a row of {len(self.names)} columns, as in the background; got {len(values)} values"
+                f"wanted a row of {len(self.names)} columns (a Series, dict, list or array), got "
+                f"{type(x).__name__} {x!r:.200}{order}"
             )
+        if len(values) != len(self.names):
+            raise InputError(self._wanted(f"{len(values)} values", "a row"))
         if self.labels is None:
             flat = as_array(values, "one value a column")
             if flat.ndim != 1:
                 raise InputError(f"wanted one value a column; got values of shape {flat.shape[1:]}")
             return self._cast_array(flat[None, :])
-        zipped = zip(self.labels, values, self.dtypes, strict=True)
-        return pd.DataFrame({c: _series([v], t, str(c)) for c, v, t in zipped}, columns=self.labels)
+        zipped = zip(values, self.dtypes, self.names, strict=True)
+        return self._labelled([_series([v], t, name) for v, t, name in zipped])
 
     def build(self, columns: Sequence[Any], n: int) -> Any:
-        """A table with this schema out of one array a column."""
+        """A table with this schema out of one array a column; categories may be more than the background has."""
         if self.labels is None:
-            out = np.empty((n, len(columns)), dtype=self.dtypes[0])
+            dtype = self.dtypes[0]
+            if dtype.kind in "US":
+                dtype = np.result_type(dtype, *(c.dtype for c in columns))
+            out = np.empty((n, len(columns)), dtype=dtype)
             for j, column in enumerate(columns):
                 out[:, j] = column
             return out
-        zipped = zip(self.labels, columns, self.dtypes, strict=True)
-        return pd.DataFrame({c: pd.Series(v, dtype=t, copy=False) for c, v, t in zipped}, columns=self.labels)
+        zipped = zip(columns, self.dtypes, strict=True)
+        return self._labelled(
+            [pd.Series(v, dtype=_widest(v, t), copy=False) for v, t in zipped],
+        )
 
     def build_plain(self, values: Any) -> Any:
         """A table out of one block of floats, for a schema that is ``plain``."""
@@ -115,62 +149,181 @@ class Schema:
 
     def stack(self, first: Any, rest: Any) -> Any:
         """One table below the other."""
-        if self.labels is None:
-            return np.concatenate([first, rest])
-        return pd.concat([first, rest], ignore_index=True)
+        return self._stack_all([first, rest])
 
     def rows(self, table: Any, start: int, stop: int) -> Any:
         """Some rows of a checked table."""
         return table.iloc[start:stop] if self.labels is not None else table[start:stop]
 
-    def _stack_all(self, tables: list[Any]) -> Any:
-        return np.concatenate(tables) if self.labels is None else pd.concat(tables, ignore_index=True)
+    def unseen(self, table: Any) -> dict[int, Any]:
+        """Where columns of categories of a checked table hold some that the background's type does not know."""
+        found = {}
+        for j in self.categorical:
+            column, known = table.iloc[:, j].array, len(self.dtypes[j].categories)
+            if len(column.categories) > known:
+                found[j] = column.codes >= known
+        return found
+
+    def settled(self, table: Any, *, known: bool = False) -> Any:
+        """A checked table with no more categories than it holds, or than are known."""
+        for j, lost in self.unseen(table).items():
+            dtype, column = self.dtypes[j], table.iloc[:, j]
+            if lost.any() and not known:
+                more = column.cat.categories[np.unique(column.cat.codes[lost])]
+                dtype = pd.CategoricalDtype(_longer(dtype.categories, list(more)), dtype.ordered)
+            table = table.copy(deep=False)
+            table.isetitem(j, column.cat.set_categories(dtype.categories))
+        return table
+
+    def joined(self, arrays: Sequence[Any]) -> Any:
+        """Arrays of one column, one below the other; categories that are not in all are put last."""
+        if all(isinstance(array, np.ndarray) for array in arrays):
+            return np.concatenate(arrays)
+        if isinstance(arrays[0].dtype, pd.CategoricalDtype):
+            arrays = _united(arrays)
+        return pd.concat([pd.Series(array) for array in arrays], ignore_index=True).array
+
+    def _labelled(self, columns: Sequence[pd.Series[Any]]) -> pd.DataFrame:
+        """Columns under the labels of the background, of whatever kind those are."""
+        frame = pd.DataFrame(dict(enumerate(columns)))
+        assert self.labels is not None
+        frame.columns = self.labels
+        return frame
+
+    def _stack_all(self, tables: Sequence[Any]) -> Any:
+        if self.labels is None:
+            return np.concatenate(tables)
+        for j in self.categorical:
+            columns = [table.iloc[:, j].array for table in tables]
+            if not all(_same_type(c.dtype, columns[0].dtype) for c in columns):
+                tables = [table.copy() for table in tables]
+                for table, column in zip(tables, _united(columns), strict=True):
+                    table.isetitem(j, column)
+        return pd.concat(tables, ignore_index=True)
 
     def _frame(self, table: Any) -> pd.DataFrame:
         return pd.DataFrame(table, columns=self.labels)
 
-    def _check_frame(self, X: pd.DataFrame) -> pd.DataFrame:
-        assert self.labels is not None
+    @property
+    def _wanted_labels(self) -> Any:
+        return self.names if self.labels is None else self.labels
+
+    def _wanted(self, came: str, what: str = "rows") -> str:
+        return f"wanted {what} of {len(self.names)} columns, as in the background; got {came}"
+
+    def _matched(self, labels: Iterable[Any], values: list[Any]) -> list[Any]:
+        """The values under some labels, in the order of the columns."""
+        return [values[at] for at in self._order_in(labels)]
+
+    def _order_in(self, labels: Iterable[Any]) -> list[int]:
+        """Where among labels each column is.
+
+        Rows for an array match by its names, or by the numbers of its columns, in any order; where it has no
+        names, other texts are taken in the order in which they come, as an array's values are.
+        """
+        given, width = _flat(labels), len(self.names)
+        if self.labels is None and len(given) == width and set(given) != set(self.names):
+            if all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) for c in given):
+                if set(given) == set(range(width)):
+                    return list(map(int, np.argsort(given.to_numpy(dtype=np.int64))))
+                raise InputError(
+                    f"the columns are numbered {some(given)}, and those of the background 0 to {width - 1}: "
+                    "number them so, or pass an array"
+                )
+            if not self.named and all(isinstance(c, str) and c not in self.names for c in given):
+                return list(range(width))
+        wanted = _flat(self._wanted_labels)
+        order = given.get_indexer(wanted)
+        missing, unknown = wanted[order < 0], given[wanted.get_indexer(given) < 0]
+        if len(missing) or len(unknown):
+            shown = repr if set(map(str, missing)) & set(map(str, unknown)) else str
+            words = [f"missing: {', '.join(map(shown, missing))}"] * bool(len(missing))
+            words += [f"unknown: {', '.join(map(shown, unknown))}"] * bool(len(unknown))
+            raise InputError(f"wanted the {width} columns of the background; {'; '.join(words)}")
+        return list(map(int, order))
+
+    def _check_unlabelled(self, X: pd.DataFrame) -> Any:
+        """A DataFrame as rows for an array."""
+        if X.shape[1] != len(self.names):
+            raise InputError(self._wanted(f"DataFrame of shape {X.shape}"))
         if not X.columns.is_unique:
             raise InputError(f"the rows have a column more than once; {_twice(X.columns)}")
-        self._check_labels(X.columns)
-        ordered: pd.DataFrame = X[self.labels]
-        if tuple(ordered.dtypes) == self.dtypes:
-            return ordered
-        cast = {c: _series(ordered[c], t, str(c)) for c, t in zip(self.labels, self.dtypes, strict=True)}
-        return pd.DataFrame(cast, columns=self.labels)
+        order = self._order_in(X.columns)
+        columns = [X.iloc[:, j] for j in order]
+        if all(isinstance(c.dtype, np.dtype) for c in columns):
+            return self._cast_array(as_array(X.iloc[:, order].to_numpy(), "rows to explain"))
+        block = np.empty(X.shape, dtype=object)
+        for j, column in enumerate(columns):
+            values = column.to_numpy(dtype=object)
+            block[:, j] = np.where(np.asarray(column.isna()), np.nan, values)
+        return self._cast_array(block)
 
-    def _check_labels(self, given: pd.Index) -> None:
-        wanted = pd.Index(self.names) if self.labels is None else self.labels
-        missing = [str(c) for c in wanted if c not in given]
-        unknown = [str(c) for c in given if c not in wanted]
-        if missing or unknown:
-            words = [f"missing: {', '.join(missing)}"] * bool(missing)
-            words += [f"unknown: {', '.join(unknown)}"] * bool(unknown)
-            raise InputError(f"wanted the {len(wanted)} columns of the background; {'; '.join(words)}")
+    def _check_frame(self, X: pd.DataFrame) -> pd.DataFrame:
+        assert self.labels is not None
+        ordered = X
+        if X.columns is not self.labels and not _same_labels(X.columns, self.labels):
+            if not X.columns.is_unique:
+                raise InputError(f"the rows have a column more than once; {_twice(X.columns)}")
+            ordered = X.iloc[:, self._order_in(X.columns)]
+            ordered.columns = self.labels
+        wrong = [j for j, t in enumerate(ordered.dtypes) if not _same_type(t, self.dtypes[j])]
+        if not wrong:
+            return ordered
+        columns = [ordered.iloc[:, j].reset_index(drop=True) for j in range(len(self.names))]
+        for j in wrong:
+            columns[j] = _series(columns[j], self.dtypes[j], self.names[j])
+        return self._labelled(columns)
 
     def _cast_array(self, table: Any) -> Any:
-        dtype = self.dtypes[0]
-        if table.dtype == dtype or dtype.kind == "O":
+        """An array in the type of the background; what that cannot hold is an error, never silently changed."""
+        dtype, own = self.dtypes[0], table.dtype
+        if own == dtype or dtype.kind == "O":
             return table.astype(dtype, copy=False)
-        try:
-            with np.errstate(invalid="ignore"):
-                cast = table.astype(dtype)
-        except (TypeError, ValueError) as cause:
-            raise InputError(f"the background holds {dtype}; this row does not: {cause}") from cause
-        if dtype.kind in "iub" and pd.isna(table).any():
+        if dtype.kind in "iubUS" and pd.isna(table).any():
             raise InputError(never_missing(self.names[int(np.argmax(pd.isna(table).any(axis=0)))]))
-        if dtype.kind in "iub" and not np.array_equal(cast, table):
-            raise InputError(f"the background holds {dtype}; this row has values that are not whole numbers")
+        if own.kind not in "OUS" and (own.kind in "mM" or dtype.kind in "mM") and own.kind != dtype.kind:
+            raise InputError(f"the background holds {dtype}; this row holds {own}")
+        try:
+            with np.errstate(invalid="ignore", over="ignore"):
+                cast = table.astype(dtype if dtype.kind not in "US" else dtype.kind)
+        except (TypeError, ValueError, OverflowError) as cause:
+            raise InputError(f"the background holds {dtype}; this row does not: {cause}") from cause
+        if dtype.kind in "US":
+            narrow = cast.astype(dtype)
+            return narrow if np.array_equal(narrow, cast) else cast
+        if dtype.kind in "mM" and own.kind == dtype.kind:
+            gone = np.isnat(table)
+            if not (
+                np.array_equal(cast.astype(own)[~gone], table[~gone]) and np.array_equal(np.isnat(cast), gone)
+            ):
+                raise InputError(f"the background holds {dtype}; this row has values of {own} that it cannot hold")
+        if dtype.kind in "iub":
+            if dtype.kind in "iu" and own.kind == "f" and (np.abs(table) > EXACT).any():
+                raise InputError(too_coarse(f"the background holds {dtype}"))
+            kind = "True or False" if dtype.kind == "b" else "whole numbers that it can hold"
+            if not np.array_equal(cast.astype(object), table.astype(object)):
+                raise InputError(f"the background holds {dtype}; this row has values that are not {kind}")
         return cast
 
 
-def as_array(values: Any, what: str) -> Any:
-    """Nested values as an array, if they have a shape."""
-    try:
-        return np.asarray(values)
-    except ValueError as cause:
-        raise InputError(f"wanted {what}, all of equal length: {cause}") from cause
+def too_coarse(column: str) -> str:
+    return (
+        f"{column}, and this row has one beyond 2^53 as a float, which no longer says which it was: "
+        f"pass the row in its own type, as in table.iloc[[i]]"
+    )
+
+
+def names_of(labels: Iterable[Any]) -> tuple[str, ...]:
+    """Labels as texts, told apart: where two read the same, as the code that makes them."""
+    labels = list(labels)
+    shown = list(map(str, labels))
+    if len(set(shown)) < len(shown):
+        often = Counter(shown)
+        shown = [repr(c) if often[text] > 1 else text for c, text in zip(labels, shown, strict=True)]
+    if len(set(shown)) < len(shown):
+        often = Counter(shown)
+        shown = [f"{text} (column {j})" if often[text] > 1 else text for j, text in enumerate(shown)]
+    return tuple(shown)
 
 
 def never_missing(column: str) -> str:
@@ -188,32 +341,51 @@ def some(values: Any, limit: int = 8) -> str:
 
 
 def _series(values: Any, dtype: Any, column: str) -> pd.Series[Any]:
-    """Values as a column of the given type; what the type cannot hold is an error, never silently changed."""
-    plain = pd.Series(list(values), dtype=object)
-    missing = plain.isna().to_numpy()
+    """Values as a column of the given type; what the type cannot hold is an error, never silently changed.
+
+    Categories are recoded by value, those that the type does not have being put last.
+    """
+    plain: pd.Series[Any] = pd.Series(list(values), dtype=object)
+    missing = np.array([_is_missing(v) for v in plain], bool)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and missing.any():
         raise InputError(never_missing(column))
-    if isinstance(dtype, pd.CategoricalDtype):
-        lost = ~missing & ~plain.isin(dtype.categories).to_numpy()
-        if lost.any():
-            raise InputError(
-                f"unknown category {plain[lost].iloc[0]!r} in column {column!r}; "
-                f"the background has {some(dtype.categories)}"
-            )
     try:
+        if isinstance(dtype, pd.CategoricalDtype):
+            return _recoded(plain, missing, dtype)
         if isinstance(dtype, np.dtype) and dtype.kind in "mM":
             cast: pd.Series[Any] = pd.Series(_times(plain.to_list(), missing, dtype))
         else:
             cast = pd.Series(plain.where(~missing, None).to_list(), dtype=dtype)
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, OverflowError, NotImplementedError, ArithmeticError) as cause:
         kind = "whole numbers" if pd.api.types.is_integer_dtype(dtype) else dtype
-        raise InputError(f"column {column!r} holds {kind}; {plain[~missing].iloc[0]!r} is not: {cause}") from cause
+        first = plain[~missing].iloc[0] if not missing.all() else None
+        raise InputError(f"column {column!r} holds {kind}; {first!r} is not: {cause}") from cause
     if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_integer_dtype(dtype):
-        same = cast[~missing].to_numpy(dtype=object) == plain[~missing].to_numpy()
+        own = plain[~missing].to_numpy()
+        coarse = [isinstance(v, (float, np.floating)) and abs(float(v)) > EXACT for v in own]
+        if any(coarse) and pd.api.types.is_integer_dtype(dtype):
+            raise InputError(too_coarse(f"column {column!r} holds whole numbers"))
+        same = cast[~missing].to_numpy(dtype=object) == own
         if not np.all(same):
             kind = "True or False" if pd.api.types.is_bool_dtype(dtype) else "whole numbers"
             raise InputError(f"column {column!r} holds {kind}; {plain[~missing][~same].iloc[0]!r} is not")
     return cast
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
+
+
+def _recoded(plain: pd.Series[Any], missing: Any, dtype: pd.CategoricalDtype) -> pd.Series[Any]:
+    """Categories of the background by their values; others are added to them."""
+    codes = dtype.categories.get_indexer(_flat(plain))
+    lost = ~missing & (codes < 0)
+    if lost.any():
+        more = list(dict.fromkeys(plain[lost]))
+        places = {value: len(dtype.categories) + i for i, value in enumerate(more)}
+        codes = np.array([places[v] if gone else c for v, c, gone in zip(plain, codes, lost, strict=True)])
+        dtype = pd.CategoricalDtype(_longer(dtype.categories, more), dtype.ordered)
+    return pd.Series(pd.Categorical.from_codes(np.where(missing, -1, codes), dtype=dtype))
 
 
 def _times(values: list[Any], missing: Any, dtype: np.dtype[Any]) -> Any:
@@ -222,7 +394,68 @@ def _times(values: list[Any], missing: Any, dtype: np.dtype[Any]) -> Any:
     found = [
         np.array("NaT", dtype) if gone else read(v).to_numpy() for v, gone in zip(values, missing, strict=True)
     ]
-    return np.array([one.astype(dtype) for one in found], dtype)
+    cast = np.array([one.astype(dtype) for one in found], dtype)
+    for one, own, gone in zip(found, cast, missing, strict=True):
+        if not gone and own.astype(one.dtype) != one:
+            raise ValueError(f"it is between two steps of {dtype}, or beyond them")
+    return cast
+
+
+def _is_labelled(x: Any) -> bool:
+    """Whether a row says which value belongs to which column, or is a table of its own."""
+    return isinstance(x, (Mapping, pd.Series, pd.DataFrame)) or hasattr(x, "_fields")
+
+
+def _flat(labels: Iterable[Any]) -> pd.Index:
+    """Labels of any kinds, each as it is."""
+    return pd.Index(list(labels), dtype=object, tupleize_cols=False)
+
+
+def _same_labels(one: pd.Index, other: pd.Index) -> bool:
+    """Whether labels are exactly these: ``True`` is not 1 here."""
+    return type(one) is type(other) and one.dtype == other.dtype and one.equals(other) and one.names == other.names
+
+
+def _same_type(one: Any, other: Any) -> bool:
+    """Whether two types are one: of categories in the same order, too, for models go by their codes."""
+    if one is other:
+        return True
+    if isinstance(one, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
+        a, b = one.categories, other.categories
+        return one.ordered == other.ordered and (a is b or (a.dtype == b.dtype and a.equals(b)))
+    return bool(one == other)
+
+
+def _widest(values: Any, dtype: Any) -> Any:
+    """The type of a column of categories that may have more of them than the background."""
+    if isinstance(dtype, pd.CategoricalDtype) and isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
+        return values.dtype
+    return dtype
+
+
+def _united(columns: Sequence[Any]) -> list[Any]:
+    """Categoricals with all their categories, those of the one that has fewest first."""
+    first, *rest = sorted((c.categories for c in columns), key=len)
+    every = dict.fromkeys([*first])
+    more = [v for categories in rest for v in categories if v not in every]
+    longer = _longer(first, list(dict.fromkeys(more)))
+    return [c.set_categories(longer) for c in columns]
+
+
+def _longer(categories: pd.Index, more: list[Any]) -> pd.Index:
+    """Categories and some more, of their own type if they are."""
+    try:
+        same = pd.Index(more, dtype=categories.dtype)
+        if list(same) == more:
+            return categories.append(same)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return _flat([*categories, *more])
+
+
+def _native(dtype: Any) -> Any:
+    """A type in the machine's own byte order, which is how models get it."""
+    return dtype.newbyteorder("=") if isinstance(dtype, np.dtype) and not dtype.isnative else dtype
 
 
 def _twice(labels: pd.Index) -> str:

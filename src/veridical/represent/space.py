@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pandas.api.types import is_datetime64_any_dtype, is_timedelta64_dtype
 from scipy.sparse import csr_matrix, issparse, vstack
 from sklearn.neighbors import NearestNeighbors
 
@@ -20,11 +19,12 @@ from veridical.errors import InputError
 from veridical.masks import child_of, generator
 from veridical.records import Floats, Instances, Kernel, Part, Representation, Representer, Seed
 from veridical.represent.background import Background
-from veridical.represent.columns import Coded, Normal, as_numbers, readable, written
+from veridical.represent.columns import NONE, Binned, Coded, Line, Normal, readable, written
 from veridical.represent.describe import COMPARABLE
 from veridical.represent.fields import Fields
 from veridical.represent.masked import Listed, NoParts
 from veridical.represent.rows import Rows
+from veridical.represent.schema import some as listed_some
 
 Matrix: TypeAlias = Any  # (n, d): an array, or CSR where most entries are zero
 
@@ -130,8 +130,9 @@ class TableSpace:
             return f"{value:g}"
         column, number = self.numeric[at], value * self.sds[at] + self.means[at]
         dtype = self.background.schema.dtypes[_position(column)]
-        if is_datetime64_any_dtype(dtype) or is_timedelta64_dtype(dtype):
-            return readable(np.array([number]), dtype)[1][0]
+        line = Line() if isinstance(column, Binned) else column.line
+        if line.dtype is not None or line.origin:
+            return readable(np.array([number]), line.dtype or dtype, line)[1][0]
         whole = isinstance(column, Coded) or (isinstance(column, Normal) and column.whole)
         return written(round(number) if whole and abs(number - round(number)) < 1e-6 else number, 4)
 
@@ -139,9 +140,25 @@ class TableSpace:
         table = self.background.schema.check_table(X)
         self.background.check(table)
         numbers = (_raw(self.background, self.numeric, table) - self.means) / self.sds
-        states = [self.background.coded_states(table, c) for c in self.coded]
+        states = [self._states(table, c) for c in self.coded]
         block = np.stack(states, axis=1) if states else np.zeros((len(table), 0), np.int64)
         return Points(numbers, block.astype(np.int64), table, np.arange(len(table)))
+
+    def _states(self, table: Any, column: Coded) -> npt.NDArray[np.int64]:
+        """The categories of a column, all of which the background must have: groups are told by them."""
+        found = self.background.coded_states(table, column)
+        if (found < 0).any():
+            row = int(np.argmax(found < 0))
+            value = (
+                NONE
+                if len(column.positions) > 1
+                else self.background.schema.column(table, column.positions[0])[row]
+            )
+            raise InputError(
+                f"row {row}: unknown category {value!r} in column {column.column!r}; "
+                f"the background has {listed_some(p.value for p in column.parts)}"
+            )
+        return found
 
     def rows(self, points: Points) -> Floats:
         missing = np.isnan(points.numbers)
@@ -213,7 +230,7 @@ class TableSpace:
                 columns[column.positions[0]] = column.levels.take(at)
             else:
                 own = np.round(numbers[:, j]) if isinstance(column, Normal) and column.whole else numbers[:, j]
-                columns[column.position] = background.cast(own, column.position)
+                columns[column.position] = background.cast(own, column.position, column)
         for j, coded in enumerate(self.coded):
             taken = (
                 coded.levels.take(coded.bounds[points.states[:, j]], axis=0) if len(coded.positions) > 1 else None
@@ -247,7 +264,7 @@ def _position(column: Any) -> int:
 
 def _raw(background: Background, columns: Sequence[Any], table: Any) -> Floats:
     """Columns of numbers, (n, a)."""
-    found = [as_numbers(background.schema.column(table, _position(c))) for c in columns]
+    found = [background.numbers(table, c) for c in columns]
     return np.stack(found, axis=1).astype(np.float64) if found else np.zeros((len(table), 0))
 
 

@@ -101,7 +101,8 @@ def _move(column: Binned | Coded | Normal, old: Any, new: Any) -> float:
         return 0.0
     numeric = not isinstance(column, Coded) or column.edges is not None
     if numeric and not any(missing):
-        far = abs(float(as_numbers(new)[0]) - float(as_numbers(old)[0]))
+        read = as_numbers if isinstance(column, Binned) else column.line.numbers
+        far = abs(float(read(new)[0]) - float(read(old)[0]))
         return far / (column.sd or 1.0)
     return float(any(missing) or old[0] != new[0])
 
