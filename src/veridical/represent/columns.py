@@ -212,6 +212,8 @@ def as_ticks(values: Any, dtype: Any = None) -> tuple[Any, Bools]:
     """Whole numbers, dates and durations (of a type) as exact whole numbers, and which of them are missing."""
     if dtype is not None and values.dtype == object:
         values = pd.Series(values).astype(dtype).array if not isinstance(dtype, np.dtype) else values.astype(dtype)
+    if isinstance(values.dtype, pd.SparseDtype):
+        values = np.asarray(values)
     missing = np.asarray(pd.isna(values))
     kind, numpy = getattr(values.dtype, "kind", "O"), getattr(values.dtype, "numpy_dtype", values.dtype)
     if isinstance(values, np.ndarray):
@@ -250,7 +252,7 @@ def learn_binned(column: str, position: int, values: Floats, edges: Floats) -> B
 def learn_categories(column: str, position: int, values: Any, own: Any) -> Coded:
     """Every category a state, and missing values the last; ``own`` are the values as the table has them."""
     missing = np.asarray(pd.isna(values))
-    order = _index(values[~missing]).unique()
+    order = _index(values)[~missing].unique()
     try:
         if isinstance(values, pd.Categorical):
             order = order[np.argsort(values.categories.get_indexer(order))]
@@ -396,6 +398,8 @@ def _index(values: Any) -> Any:
     """Values to look others up in, each as it is."""
     if isinstance(values, pd.Categorical):
         return pd.Index(values.categories.take(values.codes))
+    if hasattr(values.dtype, "pyarrow_dtype"):  # some of which pandas can neither sort nor compare
+        values = np.asarray(values, dtype=object)
     if isinstance(values.dtype, np.dtype) and not isinstance(values, np.ndarray):
         values = values.to_numpy() if values.dtype.kind not in "mM" else values
     if isinstance(values, np.ndarray):
