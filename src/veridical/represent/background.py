@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from veridical.errors import InputError
 from veridical.masks import Words, generator, net, normal_net, normal_quantiles
 from veridical.records import Bools, Floats, Kernel, Part, Seed
-from veridical.represent.columns import CELL_BITS, CELLS, Binned, Coded, Normal, as_numbers, hot_codes
+from veridical.represent.columns import CELL_BITS, CELLS, Binned, Coded, Normal, as_numbers, hot_codes, numpy_type
 from veridical.represent.regions import Places
 from veridical.represent.schema import Schema, never_missing
 from veridical.represent.together import Together, together
@@ -353,7 +353,7 @@ class Background:
         """Numbers in the type of a column, counted from its origin."""
         dtype = self.schema.dtypes[position]
         if isinstance(column, Normal) and column.line.origin:
-            whole_type: Any = getattr(dtype, "numpy_dtype", dtype)
+            whole_type = numpy_type(dtype)
             limits = np.iinfo(whole_type if whole_type.kind in "iu" else np.int64)
             whole = [min(max(column.line.origin + round(v), limits.min), limits.max) for v in numbers.tolist()]
             return np.array(whole, dtype) if isinstance(dtype, np.dtype) else pd.array(whole, dtype=dtype)

@@ -229,6 +229,11 @@ def as_ticks(values: Any, dtype: Any = None) -> tuple[Any, Bools]:
     return np.asarray(values, dtype=object), missing
 
 
+def numpy_type(dtype: Any) -> Any:
+    """The type of numpy that an extension of pandas holds."""
+    return getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", dtype))
+
+
 def learn_binned(column: str, position: int, values: Floats, edges: Floats) -> Binned:
     """Bins, their rates and a truncated normal in each, plus a state for missing values."""
     seen = values[~np.isnan(values)]

@@ -26,6 +26,7 @@ from veridical.represent.columns import (
     learn_group,
     learn_levels,
     learn_pair,
+    numpy_type,
 )
 from veridical.represent.discretize import Discretizer, Edges, Entropy, Quantiles
 from veridical.represent.foreign import refusal
@@ -203,7 +204,7 @@ def _learn_normal(name: str, position: int, numbers: Floats, valid: Any, whole_t
     mean, sd = float(numbers.mean()), float(numbers.std())
     low, high = (end - line.origin for end in valid or (-np.inf, np.inf))
     if whole_type is not None and pd.api.types.is_integer_dtype(whole_type):
-        limits = np.iinfo(getattr(whole_type, "numpy_dtype", whole_type))
+        limits = np.iinfo(numpy_type(whole_type))
         low, high = max(low, limits.min - line.origin), min(high, limits.max - line.origin)
     ends = [(end - mean) / sd for end in (low, high)]
     low, high = (end if valid or abs(end) < 8 else np.copysign(np.inf, end) for end in ends)
