@@ -50,6 +50,7 @@ DOORS = {
     ("records", "Explanation.to_shap", "exchange"),
     ("records", "Explanation.__repr__", "render"),
     ("records", "Explanations.to_frame", "frames"),
+    ("records", "Explanations.failed", "frames"),
     ("records", "Explanations.to_shap", "exchange"),
     ("records", "Explanations.__repr__", "render"),
     ("summarize", "Pick.to_frame", "frames"),

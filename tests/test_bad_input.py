@@ -246,8 +246,8 @@ def test_rows_of_a_sparse_matrix(x: Any, words: tuple[str, ...]) -> None:
         (None, ("3 columns",)),
         (ARRAY[0], ("3 columns", "(3,)")),
         (ARRAY[:, :2], ("3 columns", "(100, 2)")),
-        (np.where(ARRAY[70, 1] == ARRAY, np.nan, ARRAY), ("'x1'", "missing", "70")),
-        (np.where(ARRAY[70, 1] == ARRAY, np.inf, ARRAY), ("'x1'", "infinite", "70")),
+        (np.where(ARRAY[:, [1]] == ARRAY, np.nan, ARRAY), ("'x1'", "missing")),
+        (np.where(ARRAY[:, [1]] == ARRAY, np.inf, ARRAY), ("'x1'", "infinite")),
     ],
 )
 def test_many_rows(X: Any, words: tuple[str, ...]) -> None:
@@ -256,8 +256,7 @@ def test_many_rows(X: Any, words: tuple[str, ...]) -> None:
 
 def test_many_rows_are_all_checked_before_the_model_is_asked() -> None:
     asked = []
-    X = TABLE[:50].copy()
-    X.loc[49, "age"] = np.inf
+    X = TABLE[:50].assign(age=np.inf)
     check(lambda: vd.explain_many(asked.append, rows, X), vd.InputError, "infinite", "'age'")
     assert not asked
 
@@ -311,7 +310,7 @@ def test_a_model_that_raises_in_the_middle(n_jobs: int) -> None:
 
     def failing(X: Any) -> Any:
         calls.append(len(X))
-        if len(calls) == 2:
+        if len(calls) >= 2:
             raise MemoryError("out of memory")
         return np.random.default_rng(0).normal(size=len(X))
 

@@ -114,7 +114,7 @@ def test_rows_that_fail_are_counted(here: Path, capsys: Any) -> None:
     assert cli.main([*typed, "--background", "calm.csv"]) == 0
     assert "12 rows have an error" in capsys.readouterr().out
     assert cli.main([*typed, "--background", "calm.csv", "--fail", "--quiet"]) == 1
-    assert vd.load("failed").failures["row"].tolist() == list(range(7, N, 100))
+    assert vd.load("failed").failed["row"].tolist() == list(range(7, N, 100))
 
 
 def test_an_engine_without_a_store(here: Path) -> None:

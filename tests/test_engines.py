@@ -82,7 +82,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def check(engine: Any, X: Any, here: vd.Store, folder: Path) -> None:
     found = explained(X, folder, engine)
     assert found.fingerprint == here.fingerprint
-    assert len(found.failures) == 0
+    assert len(found.failed) == 0
 
 
 def test_dask(dask_client: Any, here: vd.Store, file: Path, tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ BAD = (3, 1023, 1199)
 def test_rows_that_the_model_fails_on(whole: vd.Store, tmp_path: Path) -> None:
     """They are told with their errors; the others are as they would be without them, whoever does the work."""
     found = explained(Failing(BAD), tmp_path / "store")
-    failures = found.failures
+    failures = found.failed
     assert failures["row"].tolist() == list(BAD)
     assert all(f"row {i} is not liked" in error for i, error in zip(BAD, failures["error"], strict=True))
     assert found.manifest["n_failed"] == len(BAD)

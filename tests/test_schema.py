@@ -126,6 +126,7 @@ TYPES = {
     "text": "O",
     "class": "iObfM",
     "int or missing": "i",
+    "any": "fO",
     "1 or 2": "i",
 }
 

@@ -87,19 +87,24 @@ def test_rows_come_back_as_they_were(many: Explanations, tmp_path: Path) -> None
     store = filled(tmp_path / "s", many, 50)
     assert (len(store), store.n_rows) == (N, N)
     assert sorted(p.name for p in store.path.iterdir()) == [MANIFEST, *(f"part-{i:06d}.parquet" for i in range(3))]
-    pd.testing.assert_frame_equal(store.to_frame().drop(columns="id"), many.to_frame())
+    pd.testing.assert_frame_equal(
+        store.to_frame().drop(columns=["id", "row"]), many.to_frame().drop(columns="row")
+    )
+    assert store.to_frame()["row"].tolist() == store.to_frame()["id"].tolist()
     assert store.to_frame()["id"].iloc[-1] == f"row {N - 1}"
     for i in (0, 49, 50, N - 1, -1):
         assert store[i].parts == many[i].parts
         assert store[i].weights.tobytes() == many[i].weights.tobytes()
         assert dict(store[i].recipe) == dict(many[i].recipe)
     assert [e.prediction for e in store] == [e.prediction for e in many]
-    pd.testing.assert_frame_equal(store[45:60:2].to_frame(), many[45:60:2].to_frame())
+    pd.testing.assert_frame_equal(
+        store[45:60:2].to_frame().drop(columns="row"), many[45:60:2].to_frame().drop(columns="row")
+    )
     with pytest.raises(IndexError):
         store[N]
     with pytest.raises(TypeError):
         store[1.5]  # type: ignore[call-overload]
-    assert len(store.failures) == 0
+    assert len(store.failed) == 0
     store.check()
     assert (store.manifest["n_calls"], store.manifest["complete"]) == (65 + N, True)
     for opened in (vd.load(store.path), vd.load(str(store.path))):
@@ -112,9 +117,10 @@ def test_rows_come_back_as_they_were(many: Explanations, tmp_path: Path) -> None
 
 def test_rows_that_failed_are_told(many: Explanations, tmp_path: Path) -> None:
     store = filled(tmp_path / "s", many, 50, {3: "the model said no", 70: "and no", 71: "again"})
-    assert store.failures["row"].tolist() == [3, 70, 71]
-    assert store.failures["error"].tolist() == ["the model said no", "and no", "again"]
-    assert store.failures["id"].tolist() == ["row 3", "row 70", "row 71"]
+    assert store.failed["row"].tolist() == ["row 3", "row 70", "row 71"]
+    assert store.failed["number"].tolist() == [3, 70, 71]
+    assert store.failed["error"].tolist() == ["the model said no", "and no", "again"]
+    assert store.failed["id"].tolist() == ["row 3", "row 70", "row 71"]
     assert len(store) == N
     assert len(list(store)) == N - 3
     assert len(store[:10]) == 9

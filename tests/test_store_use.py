@@ -48,7 +48,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def test_a_pick_knows_rows_by_their_numbers(store: Store) -> None:
-    assert store.failures["row"].tolist() == [5]
+    assert store.failed["row"].tolist() == [5]
     numbered = list(store.numbered())
     in_memory = vd.pick([e for _, e in numbered], 6)
     for source in (store, store.path, str(store.path)):

@@ -301,8 +301,8 @@ def test_into_a_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     )
     found = vd.explain_many(net, represent, pictures, method=PLAIN, store=tmp_path / "streamed")
     assert launches == [5]
-    assert list(found.failures["row"]) == [1]
-    assert list(found.failures["error"]) == list(alone.failures["error"])
+    assert list(found.failed["row"]) == [1]
+    assert list(found.failed["error"]) == list(alone.failed["error"])
     assert found.manifest["n_calls"] == alone.manifest["n_calls"]
     rows = [0, 2, 3, 4]
     check_same([found[i] for i in rows], [alone[i] for i in rows])

@@ -36,7 +36,7 @@ ALIKE = {
 }  # columns that came with a field of another name
 
 BESIDE = {  # columns of the parts of a store, after those of explanations
-    "row": ("int64", "the number of the row in X"),
+    "row": ("int64", "the number of the row in X; `row_name` is empty where rows have no names"),
     "error": ("string", "why there is no explanation: the columns of explanations are empty then"),
     "keep: …": ("any", "a column that was kept, as `keep=` names it"),
     "instance: …": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -13,18 +14,19 @@ import numpy as np
 from veridical.attribute import METHODS, SETTINGS
 from veridical.attribute.ask import heard
 from veridical.attribute.given import answered, checked_representer, listed, seed_of
-from veridical.attribute.many import Plan, Track, explain_all
+from veridical.attribute.many import Plan, Track, explain_all, explain_each
 from veridical.attribute.models import model_of
 from veridical.attribute.recipe import restore
 from veridical.attribute.single import one_thread
 from veridical.attribute.targets import check_single, is_several, target_of_recipe
 from veridical.debug.chosen import method_asked, most_calls, settings_of
-from veridical.errors import InputError, check_whole
+from veridical.errors import InputError, RowsFailedWarning, check_whole
 from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
 from veridical.render.progress import Progress, beating, counting
+from veridical.represent.row_names import get_row_name
 from veridical.scale.engines.local import engine_asked
 from veridical.scale.engines.pools import Engine
-from veridical.scale.runs import Run, chunk_size, explain_here, explain_into, source_of
+from veridical.scale.runs import Run, chunk_size, explain_here, explain_in_memory, explain_into, source_of
 from veridical.scale.sources.files import paths_of
 from veridical.scale.sources.memory import refuse_foreign
 from veridical.scale.stores.store import Store, instances_of
@@ -103,6 +105,8 @@ def explain(
     representation, most = checked_representer(represent)(x), most_calls(method)
     with counting(track or Progress("calls, at most"), most) as hear:
         found = answered(method(heard(model, hear), representation, targets, seed), len(targets))
+    if (name := get_row_name(represent, x)) is not None:
+        found = tuple(replace(each, row=name) for each in found)
     return Explanations(found) if several else found[0]
 
 
@@ -197,15 +201,31 @@ def explain_many(
     told = heard(model, beating(track))
     if engine is None and store is None and not keep and paths_of(X) is None:
         refuse_foreign(X)
-        instances = represent.each(X)
         plan = Plan(1000 if batch_size is None else int(batch_size), int(n_jobs))
-        work = explain_all(method, told, instances, target, seed, plan)
-        with one_thread:
-            return Explanations(tuple(track(work, total=len(instances))))
+        found = explain_in_memory(
+            represent,
+            X,
+            lambda instances, rows: explain_each(method, told, instances, target, seed, plan, rows),
+            track,
+        )
+        return _warned(found)
     names = None if classes is None else model.classes
     job = Job(predict, represent, method, target, seed, names, keep=tuple(dict.fromkeys(listed("keep", keep))))
     run = Run(doing, job, source_of(doing, X, job), track, chunk_size(batch_size))
-    return explain_here(run, told) if store is None else explain_into(store, run, told)
+    return _warned(explain_here(run, told)) if store is None else explain_into(store, run, told)
+
+
+def _warned(found: Explanations) -> Explanations:
+    """The explanations, with a warning if there are rows without any; for ``explain_many`` to return."""
+    if found.failures:
+        first, n = found.failures[0], len(found.failures)
+        warnings.warn(
+            f"{n:,} of {n + len(found):,} rows could not be explained, the first of them row {first.row}: "
+            f"{first.error}; see .failed of what explain_many returned",
+            RowsFailedWarning,
+            stacklevel=3,
+        )
+    return found
 
 
 def group(

@@ -35,6 +35,10 @@ class ModelError(VeridicalError, ValueError):
     """The model raised, or gave an answer that cannot be explained."""
 
 
+class RowsFailedWarning(UserWarning):
+    """Some of many rows could not be explained: ``failed`` says which, and why."""
+
+
 class MissingPackage(VeridicalError, ImportError):  # noqa: N818 - reads as what it is
     """An optional package is needed here and is not installed."""
 

@@ -14,12 +14,12 @@ from veridical.errors import tame
 from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
 from veridical.packing.explanations import judgment
-from veridical.records import Explanation, Measured, Verdict
+from veridical.records import Explanation, Failure, Measured, Verdict
 from veridical.summarize.records import Grouping, Membership, Pick
 
 
 def frame(items: Sequence[Explanation]) -> pd.DataFrame:
-    """One line a part, with the number of the explanation it belongs to."""
+    """One line per part, with the name and the number of the explanation it belongs to."""
     counts = np.array([len(e.parts) for e in items], dtype=np.int64)
     parts = list(chain.from_iterable(e.parts for e in items))
     intervals = np.concatenate([np.empty((0, 2)), *(e.intervals for e in items)])
@@ -28,16 +28,54 @@ def frame(items: Sequence[Explanation]) -> pd.DataFrame:
     calls = np.array([e.n_calls for e in items], dtype=np.int64)
     return pd.DataFrame(
         {
-            "row": np.repeat(np.arange(len(items)), counts),
+            "row": row_column([i if e.row is None else e.row for i, e in enumerate(items)])
+            .repeat(counts.tolist())
+            .array,
+            "number": np.repeat(np.arange(len(items)), counts),
             "target": targets.repeat(counts.tolist()).array,
             "part": _texts(p.name for p in parts),
             "column": _texts(p.column for p in parts),
             "relation": _texts(p.relation for p in parts),
+            "value": value_column(chain.from_iterable(e.values or (None,) * len(e.parts) for e in items)),
             "weight": np.concatenate([np.empty(0), *(e.weights for e in items)]),
             "low": intervals[:, 0],
             "high": intervals[:, 1],
             **{key: np.repeat([float(getattr(e, key)) for e in items], counts) for key in numbers},
             "n_calls": np.repeat(calls, counts),
+        }
+    )
+
+
+def row_column(names: Sequence[Any]) -> pd.Series:
+    """A column of names of rows: numbers or texts where all are, else of objects."""
+    kinds = set(map(type, names))
+    if kinds == {int}:
+        try:
+            return pd.Series(names, dtype=np.int64)
+        except OverflowError:
+            pass
+    if kinds == {str}:
+        return _texts(names)
+    column = pd.Series([None] * len(names), dtype=object)
+    column[:] = np.fromiter(names, object, len(names))  # tuples stay what they are
+    return column
+
+
+def value_column(values: Iterable[Any]) -> pd.Series:
+    """A column of rows' own values: of floats where all are, else of objects."""
+    found = list(values)
+    if found and set(map(type, found)) == {float}:
+        return pd.Series(found, dtype=np.float64)
+    return pd.Series(np.fromiter(found, object, len(found)), dtype=object)
+
+
+def failed_frame(failures: Sequence[Failure]) -> pd.DataFrame:
+    """One line per row that could not be explained."""
+    return pd.DataFrame(
+        {
+            "row": row_column([f.row for f in failures]) if failures else np.empty(0, np.int64),
+            "number": np.array([f.number for f in failures], dtype=np.int64),
+            "error": _texts(f.error for f in failures),
         }
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -226,6 +226,15 @@ class Representation(Protocol):
 
     def realize(self, sample: Sample) -> Any:
         """One input for the model a row of the sample."""
+        ...
+
+
+class Valued(Representation, Protocol):
+    """A Representation whose parts are values of the instance, such as columns of a table."""
+
+    @property
+    def own_values(self) -> tuple[Any, ...]:
+        """The instance's own value for each part, as plain Python."""
         ...
 
 
@@ -548,11 +557,20 @@ class Explanation(Seen):
         return picture(self)
 
 
+class Failure(NamedTuple):
+    """A row that could not be explained."""
+
+    row: Any  # its name, or its number where rows have no names
+    number: int  # in the list that was to be explained
+    error: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanations(Seen):
-    """Many explanations, in the order of their rows."""
+    """Many explanations, in the order of their rows; rows that could not be explained are in ``failed``."""
 
     items: tuple[Explanation, ...]
+    failures: tuple[Failure, ...] = ()
 
     def __len__(self) -> int:
         return len(self.items)
@@ -567,8 +585,18 @@ class Explanations(Seen):
     def __iter__(self) -> Iterator[Explanation]:
         return iter(self.items)
 
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The rows that have no explanation: ``row``, the ``number`` in the list, and the ``error``."""
+        from veridical.frames import failed_frame
+
+        return failed_frame(self.failures)
+
     def to_frame(self) -> pd.DataFrame:
-        """One line a part, with the number of the row it belongs to."""
+        """One line per part, with the ``row`` it belongs to and the row's own ``value``.
+
+        ``row`` is the row's name where it has one, and ``number`` its place among these explanations.
+        """
         from veridical.frames import frame
 
         return frame(self.items)

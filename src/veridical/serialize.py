@@ -21,13 +21,13 @@ from veridical.files import replacing
 from veridical.packing.audits import pack_audit, unpack_audit
 from veridical.packing.columns import arrow_array, arrow_schema, as_unicode, columns, explanations_of
 from veridical.packing.differences import pack_difference, unpack_difference
-from veridical.packing.explanations import Pool, pack_explanation, pack_verdict
+from veridical.packing.explanations import Pool, pack_explanation, pack_failures, pack_verdict
 from veridical.packing.groups import pack_grouping, pack_membership, unpack_grouping, unpack_membership
 from veridical.packing.picks import pack_pick, unpack_pick
 from veridical.packing.reports import pack_report, unpack_report
 from veridical.packing.values import STRICT, parse
 from veridical.pages import Page
-from veridical.records import VERSION, Explanation, Explanations, Verdict
+from veridical.records import VERSION, Explanation, Explanations, Failure, Verdict
 from veridical.summarize.records import Grouping, Membership, Pick
 
 if TYPE_CHECKING:
@@ -219,9 +219,9 @@ def reading(name: str) -> Iterator[None]:
         raise InputError(f"{name!r} is damaged or incomplete ({cause!r:.300}): save it again") from cause
 
 
-def _record(kind: str, items: Sequence[Explanation]) -> Explanation | Explanations:
+def _record(kind: str, items: Sequence[Explanation], failures: tuple[Failure, ...]) -> Explanation | Explanations:
     if kind == "explanations":
-        return Explanations(tuple(items))
+        return Explanations(tuple(items), failures)
     (only,) = items
     return only
 
@@ -234,18 +234,24 @@ def write_json(record: Loaded, stream: BinaryIO) -> None:
         line = STRICT.encode(PACKERS[type(item)](item)).encode()
         total = zlib.crc32(line, total)
         stream.write((b",\n" if i else b"\n") + line)
-    stream.write(f'\n], "checksum": "{total:08x}"}}\n'.encode())
+    stream.write(b"\n]")
+    if isinstance(record, Explanations) and record.failures:
+        failed = STRICT.encode(pack_failures(record.failures)).encode()
+        total = zlib.crc32(failed, total)
+        stream.write(b', "failed": ' + failed)
+    stream.write(f', "checksum": "{total:08x}"}}\n'.encode())
 
 
 def _read_json(stream: BinaryIO, name: str) -> Loaded:
     with reading(name):
         document = parse(stream.read().decode("utf-8-sig"))
         kind, pool, items = _kind(document, name), Pool(), document["items"]
-        _check_sum("".join(map(STRICT.encode, items)) if "checksum" in document else "", document, name)
+        told = [*items, *([document["failed"]] if "failed" in document else [])]
+        _check_sum("".join(map(STRICT.encode, told)) if "checksum" in document else "", document, name)
         if kind in UNPACKERS:
             (body,) = items
             return UNPACKERS[kind](body)
-        return _record(kind, [pool.explanation(body) for body in items])
+        return _record(kind, [pool.explanation(body) for body in items], pool.failures(document.get("failed", ())))
 
 
 def _checksum(content: str) -> str:
@@ -265,7 +271,11 @@ def _write_parquet(record: Explanation | Explanations, stream: BinaryIO) -> None
     """One row an explanation, with lists for its parts."""
     pa, pq = require("pyarrow", extra="parquet"), require("pyarrow.parquet", extra="parquet")
     items = record.items if isinstance(record, Explanations) else (record,)
-    schema = arrow_schema(pa).with_metadata({key: str(value) for key, value in _head(record).items()})
+    head = _head(record)
+    if isinstance(record, Explanations) and record.failures:
+        head["failed"] = STRICT.encode(pack_failures(record.failures))
+        head["checksum"] = _checksum(head["failed"])
+    schema = arrow_schema(pa).with_metadata({key: str(value) for key, value in head.items()})
     options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
     with pq.ParquetWriter(stream, schema, **options) as writer:
         for start in range(0, len(items), ROWS):
@@ -279,13 +289,15 @@ def _read_parquet(stream: BinaryIO, name: str) -> Loaded:
     with reading(name):
         file = parquet.ParquetFile(stream, page_checksum_verification=True)
         kind, pool, made = _kind(_parquet_head(file), name), Pool(), list[Explanation]()
+        written = {key.decode(): value.decode() for key, value in file.schema_arrow.metadata.items()}
         if kind in UNPACKERS:
-            written = {key.decode(): value.decode() for key, value in file.schema_arrow.metadata.items()}
             _check_sum(written[kind], written, name)
             return UNPACKERS[kind](parse(written[kind]))
         for group in range(file.num_row_groups):
             made += explanations_of(_explained(file.read_row_group(group)), pool)
-        return _record(kind, made)
+        failed = written.get("failed", "[]")
+        _check_sum(failed, written, name)
+        return _record(kind, made, pool.failures(parse(failed)))
 
 
 def _explained(table: Any) -> Any:
@@ -301,7 +313,7 @@ def _parquet_head(file: Any) -> dict[str, str]:
 def columns_of(path: Path, names: Sequence[str], n_rows: int) -> Iterator[Any]:
     """Some columns of a Parquet file of many explanations, at most ``n_rows`` rows of a row group at a time.
 
-    A column that files of an older schema do not have is left out.
+    A column that files of an older schema do not have is left out; a name that ends in * is of all that begin so.
     """
     parquet = require("pyarrow.parquet", extra="parquet")
     with path.open("rb") as stream, reading(path.name):
@@ -309,7 +321,9 @@ def columns_of(path: Path, names: Sequence[str], n_rows: int) -> Iterator[Any]:
         kind = _kind(_parquet_head(file), path.name)
         if kind != "explanations":
             raise InputError(f"{path.name!r} holds one {kind}, and many explanations were wanted")
-        known = [name for name in names if name in file.schema_arrow.names]
+        begins = tuple(name[:-1] for name in names if name.endswith("*"))
+        held = file.schema_arrow.names
+        known = [name for name in held if name in names or (begins and name.startswith(begins))]
         for group in range(file.num_row_groups):
             yield from file.iter_batches(n_rows, row_groups=[group], columns=known)
 

@@ -71,6 +71,7 @@ class Question:
     known: Sums | None = None  # what is known of samples that other instances could share
     removes: bool = False  # weights are of parts as they are here, numbers too, and not of one unit of a number
     purpose: str | None = None  # what is asked of the parts, if it is not what the method says
+    row: Any = None  # the name of the instance
 
     def conclude(
         self, method: Any, outputs: Floats, answer: Callable[[Outputs], Answer | None]
@@ -118,6 +119,8 @@ class Question:
             view=with_data(getattr(self.representation, "view", None)),
             map=answer.map,
             purpose=getattr(method, "purpose", "content") if self.purpose is None else self.purpose,
+            row=self.row,
+            values=getattr(self.representation, "own_values", ()),
         )
 
     def replacement(self, answer: Answer) -> Replacement:

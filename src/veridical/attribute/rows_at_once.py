@@ -32,7 +32,7 @@ class AtOnce:
     seed: Seed
     sums: Sums
 
-    def __call__(self, rows: Sequence[Shareable], own: Floats) -> list[Explanation | None]:
+    def __call__(self, rows: Sequence[Shareable], own: Floats, names: Sequence[Any]) -> list[Explanation | None]:
         """Explain rows, whose outputs are ``own`` (r, k); None where that is not for many at once.
 
         Such a row is one near which the model does not move, say, and is explained alone.
@@ -45,7 +45,8 @@ class AtOnce:
             same = np.flatnonzero(keys == key)
             for which in (same[a : a + most] for a in range(0, len(same), most)):
                 target = targets[which[0]]
-                some = Same(self, target, [rows[i] for i in which], target.read(own[which]), own[:1])
+                named = [names[i] for i in which]
+                some = Same(self, target, [rows[i] for i in which], target.read(own[which]), own[:1], named)
                 for i, why in some.explained().items():
                     found[which[i]] = why
         return found
@@ -60,6 +61,7 @@ class Same:
     rows: Sequence[Shareable]
     own: Floats  # (r,) that output
     first: Floats  # (1, k) all outputs of one of the rows
+    names: Sequence[Any]  # of the rows
 
     def explained(self) -> dict[int, Explanation]:
         """The explanations, by number of the row, of rows that do not need to be explained alone."""
@@ -104,4 +106,4 @@ class Same:
 
     def _question(self, i: int) -> Question:
         work = self.work
-        return Question(work.model, self.rows[i], (work.target,), work.seed, work.sums)
+        return Question(work.model, self.rows[i], (work.target,), work.seed, work.sums, row=self.names[i])

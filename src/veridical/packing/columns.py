@@ -36,10 +36,10 @@ def arrow_schema(pa: Any) -> Any:
     return pa.schema(list(types.items()))
 
 
-def columns(items: Sequence[Explanation]) -> dict[str, Any]:
+def columns(items: Sequence[Explanation], own: bool = True) -> dict[str, Any]:
     """Each a list of entries, or (offsets, flat entries) where an entry is a list over parts.
 
-    Flat entries that repeat are (numbers, distinct entries).
+    Flat entries that repeat are (numbers, distinct entries). Without ``own``, the rows' own values are left out.
     """
     offsets = np.cumsum([0, *(len(e.parts) for e in items)], dtype=np.int32)
     codes, parts = distinct([p for e in items for p in e.parts])
@@ -58,7 +58,7 @@ def columns(items: Sequence[Explanation]) -> dict[str, Any]:
         "low": (offsets, intervals[:, 0]),
         "high": (offsets, intervals[:, 1]),
         "row_name": [None if e.row is None else encode(e.row) for e in items],
-        **own_columns([e.values for e in items]),
+        **own_columns([e.values if own else () for e in items]),
     }
 
 
@@ -155,8 +155,13 @@ def as_unicode() -> Iterator[None]:
         raise InputError("a text here is not valid Unicode: save as .json instead") from cause
 
 
-def explanations_of(table: Any, pool: Pool) -> Iterator[Explanation]:
-    """The inverse of ``columns``, of a table of Arrow; older files have fewer columns."""
+def explanations_of(
+    table: Any, pool: Pool, own: Sequence[Sequence[Any]] | None = None, names: Sequence[Any] | None = None
+) -> Iterator[Explanation]:
+    """The inverse of ``columns``, of a table of Arrow; older files have fewer columns.
+
+    ``own`` are the rows' own values and ``names`` their names, where the table is not what tells them.
+    """
     lists = {key: table.column(key).combine_chunks() for key in (*TEXTS, "values", *ARRAYS)}
     offsets = lists["names"].offsets.to_numpy()
     if any(not np.array_equal(column.offsets.to_numpy(), offsets) for column in lists.values()):
@@ -166,14 +171,19 @@ def explanations_of(table: Any, pool: Pool) -> Iterator[Explanation]:
     parts = list(map(pool.part, *(column.tolist() for column in texts)))
     weights, low, high = (lists[key].flatten().to_numpy() for key in ARRAYS)
     intervals = np.stack([low, high], axis=1)
-    own = own_of(table) if set(OWN) <= set(table.schema.names) else [()] * table.num_rows
+    if own is None:
+        own = own_of(table) if set(OWN) <= set(table.schema.names) else [()] * table.num_rows
     rows = table.drop_columns([*lists, *(name for name in OWN if name in table.schema.names)]).to_pylist()
-    for row, values, (start, stop) in zip(rows, own, pairwise(offsets.tolist()), strict=True):
+    for i, (row, values, (start, stop)) in enumerate(zip(rows, own, pairwise(offsets.tolist()), strict=True)):
         row["target"] = _packed_target(row["target"], row["target_is_index"], row.get("target_class"))
         row |= {key: parse(row.get(key) or "null") for key in UNSEEN}
         row["parts"] = tuple(parts[start:stop])
         row["weights"], row["intervals"] = weights[start:stop], intervals[start:stop]
-        row["row"], row["own"] = row.pop("row_name"), values
+        if names is not None:
+            row["row"] = names[i]
+        elif row["row_name"] is not None:  # else it is the number, in a part of a store
+            row["row"] = row["row_name"]
+        row["own"] = values
         yield pool.assembled(row)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from veridical.packing.values import finite, floats, numbers, pack, pack_view, parse, unpack, unpack_view
-from veridical.records import Explanation, Measured, Output, Part, Verdict, View
+from veridical.records import Explanation, Failure, Measured, Output, Part, Verdict, View
 
 NUMBERS = ("intercept", "prediction", "local_prediction", "fidelity", "effective_size", "top_probability")
 TEXTS = {"names": "name", "columns": "column", "relations": "relation"}  # of the parts
@@ -103,6 +103,11 @@ def pack_explanation(e: Explanation) -> dict[str, Any]:
     }
 
 
+def pack_failures(failures: Sequence[Failure]) -> list[Any]:
+    """Rows without an explanation, as strict JSON."""
+    return [[pack(f.row), int(f.number), f.error] for f in failures]
+
+
 class Pool:
     """Equal texts, parts and recipes of one file become one object."""
 
@@ -128,6 +133,10 @@ class Pool:
         if key not in self._parts:
             self._parts[key] = Part(*self.texts(key[:3]), unpack(parse(value)))  # type: ignore[call-arg]
         return self._parts[key]
+
+    def failures(self, packed: Any) -> tuple[Failure, ...]:
+        """The inverse of ``pack_failures``."""
+        return tuple(Failure(unpack(row), int(number), self.text(error)) for row, number, error in packed)
 
     def recipe(self, text: str) -> Mapping[str, Any]:
         if text not in self._recipes:

@@ -179,6 +179,12 @@ class Mixed:
         return tuple(part.name for part in self.parts)
 
     @property
+    def own_values(self) -> tuple[Any, ...]:
+        """The record's own value for each part of a table field, None for parts of others; empty without any."""
+        own = [(len(field.names), getattr(field.representation, "own_values", ())) for field in self.fields]
+        return tuple(v for n, values in own for v in values or (None,) * n) if any(v for _, v in own) else ()
+
+    @property
     def kernel(self) -> PerField:
         return PerField(tuple(r.kernel for r in self._representations))
 

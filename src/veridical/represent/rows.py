@@ -32,6 +32,7 @@ from veridical.represent.discretize import Discretizer, Quantiles
 from veridical.represent.foreign import as_array, as_pandas
 from veridical.represent.learn import learn
 from veridical.represent.moves import step_of
+from veridical.represent.own_values import OwnValues, Place
 from veridical.represent.schema import Schema, some
 from veridical.represent.sparse import check_sparse, sparse_rows
 from veridical.represent.together import proximities, squared_distances
@@ -151,8 +152,14 @@ class Row:
     parts: tuple[Part, ...]
     shares: Floats  # (d,) probability that a sample of the background keeps each part
     notes: tuple[str, ...]
+    own: OwnValues  # of all rows of the table
     usual: Background | None = None  # the background without the row's own categories, where it never has those
     unseen: tuple[str, ...] = ()  # the parts that are such categories, by name
+
+    @property
+    def own_values(self) -> tuple[Any, ...]:
+        """The row's own value for each part."""
+        return self.own.rows[self.i]
 
     @property
     def row(self) -> Any:
@@ -352,12 +359,23 @@ def _rows(background: Background, table: Any, notes: tuple[str, ...]) -> list[Re
     more = background.schema.unseen(table)
     for odd in more.values():
         lost |= odd
+    own = OwnValues(table, find_places(background))
     shares, known = background.shares(placed), background.schema.settled(table, known=True) if more else table
     return [
         _unseen_row(background, background.schema.rows(table, i, i + 1), placed.states[i], notes)
         if lost[i]
-        else Row(background, known, placed, i, background.parts(placed, i), own, notes)
-        for i, own in enumerate(shares)
+        else Row(background, known, placed, i, background.parts(placed, i), share, notes, own)
+        for i, share in enumerate(shares)
+    ]
+
+
+def find_places(background: Background) -> list[Place]:
+    """The columns that the value of each part is in; a one-hot group says which of its columns is 1."""
+    return [
+        (c.positions, tuple(str(part.value) for part in c.parts))
+        if isinstance(c, Coded) and len(c.positions) > 1
+        else ((c.positions[0] if isinstance(c, Coded) else c.position,), ())
+        for c in background.columns
     ]
 
 
@@ -369,7 +387,8 @@ def _unseen_row(background: Background, table: Any, states: Any, notes: tuple[st
     parts = law.parts(placed, 0)
     unseen = tuple(parts[j].name for j in new)
     told = (f"never seen in the background, and so a category of its own: {some(unseen)}",) if unseen else ()
-    return Row(law, table, placed, 0, parts, law.shares(placed)[0], (*notes, *told), background, unseen)
+    own = OwnValues(table, find_places(background))
+    return Row(law, table, placed, 0, parts, law.shares(placed)[0], (*notes, *told), own, background, unseen)
 
 
 def _as_table(background: Any) -> Any:

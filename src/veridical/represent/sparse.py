@@ -59,6 +59,11 @@ class SparseRow:
         return self._masked(sample.designs)
 
     @property
+    def own_values(self) -> tuple[Any, ...]:
+        """The values that are not zero."""
+        return tuple(self.row.data.tolist())
+
+    @property
     def steady(self) -> bool:
         """A value that is taken away is zero, whatever the seed."""
         return True

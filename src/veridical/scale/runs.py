@@ -14,20 +14,43 @@ import numpy as np
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model
 from veridical.attribute.lime import Lime
-from veridical.attribute.many import CHUNK, Track
+from veridical.attribute.many import CHUNK, Listing, Track
 from veridical.attribute.neighborhood import Answers
 from veridical.attribute.single import one_thread
+from veridical.attribute.stream import Found
 from veridical.attribute.targets import resolve
 from veridical.errors import InputError, VeridicalError
-from veridical.records import Explanation, Explanations, Representation, Representer, Shareable
+from veridical.records import (
+    Explanation,
+    Explanations,
+    Failure,
+    Instances,
+    Representation,
+    Representer,
+    Shareable,
+)
+from veridical.represent.row_names import name_at, split_names
 from veridical.scale.engines.pools import Engine
 from veridical.scale.sources.files import Parquet, fitting, paths_of, source_of_files
 from veridical.scale.sources.lines import Lines
 from veridical.scale.sources.memory import InMemory, Source
 from veridical.scale.stores.folder import begin, begun, finish, is_complete
 from veridical.scale.stores.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of, told_by
+from veridical.scale.stores.parts import Piece
 from veridical.scale.stores.store import Store
-from veridical.scale.work import Chunk, Done, Failed, Job, Open, apart, bare, numbered, representable, taken
+from veridical.scale.work import (
+    Chunk,
+    Done,
+    Failed,
+    Job,
+    Open,
+    apart,
+    bare,
+    numbered,
+    representable,
+    representable_here,
+    taken,
+)
 
 TRIES = 3  # of a chunk, before the run goes on without it
 SUSPECTS = 8  # failed chunks that are kept before they are tried again
@@ -51,7 +74,7 @@ def source_of(engine: Engine, X: Any, job: Job) -> Source:
     files = X if isinstance(X, (Parquet, Lines)) else None if paths is None else source_of_files(paths)
     if files is not None:
         return fitting(files, job.represent, job.keep)
-    return engine.source(X) or InMemory.of(X)
+    return engine.source(X) or InMemory.of(X, job.represent)
 
 
 def chunk_size(batch_size: int | None) -> int:
@@ -62,14 +85,45 @@ def chunk_size(batch_size: int | None) -> int:
 def explain_here(run: Run, model: Model) -> Explanations:
     """Explain all instances, and hold what comes out in memory."""
     run, _ = with_sample(run, model)
-    parts: dict[int, Sequence[Explanation | None]] = {}
+    pieces: dict[int, Piece] = {}
 
     def hold(done: Done) -> None:
         assert done.piece is not None
-        parts[done.start] = done.piece.explanations
+        pieces[done.start] = done.piece
 
     _follow(run, run.source.chunks(run.size), hold, run.source.n_rows)
-    return Explanations(tuple(why for start in sorted(parts) for why in parts[start] if why is not None))
+    ordered = [pieces[start] for start in sorted(pieces)]
+    failures = [
+        Failure(name_at(piece.names, number - piece.start) if piece.names is not None else number, number, error)
+        for piece in ordered
+        for number, error in piece.errors.items()
+    ]
+    return Explanations(
+        tuple(why for piece in ordered for why in piece.explanations if why is not None), tuple(failures)
+    )
+
+
+def explain_in_memory(
+    represent: Representer, X: Any, explain: Callable[[Instances, Listing], Iterator[Found]], track: Track
+) -> Explanations:
+    """Explain instances that are all here, and go on past those that fail; if all do, raise the first error."""
+    X, names = split_names(represent, X)
+    if not hasattr(X, "__len__") and not hasattr(X, "shape") and hasattr(X, "__iter__"):
+        X = list(X)
+    instances, wrong = representable_here(represent, X)
+    errors: dict[int, VeridicalError] = {i: error for i, error in enumerate(wrong) if error is not None}
+    numbers = [i for i in range(len(wrong)) if i not in errors] if errors else range(len(wrong))
+    work, items = explain(instances, Listing(numbers, names)), list[Explanation]()
+    with one_thread:
+        for number, found in zip(numbers, track(work, total=len(instances)), strict=True):
+            if isinstance(found, Explanation):
+                items.append(found)
+            else:
+                errors[number] = found
+    if not items:
+        raise errors[min(errors)]
+    failures = [Failure(name_at(names, i), i, str(bare(errors[i]))) for i in sorted(errors)]
+    return Explanations(tuple(items), tuple(failures))
 
 
 def explain_into(path: str | Path, run: Run, model: Model) -> Store:

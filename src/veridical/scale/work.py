@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar, cast
 
+import numpy as np
 import pandas as pd
 
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model, heard, n_rows
 from veridical.attribute.factory import Factory
-from veridical.attribute.many import CHUNK, Work
+from veridical.attribute.many import CHUNK, Work, first_found
 from veridical.attribute.models import model_of
 from veridical.attribute.neighborhood import Answers
 from veridical.attribute.single import one_thread
@@ -30,7 +31,8 @@ from veridical.records import (
     Seed,
 )
 from veridical.represent.fields import Fields
-from veridical.represent.rows import Rows
+from veridical.represent.own_values import Place, plain_values
+from veridical.represent.rows import Rows, TableRows, find_places
 from veridical.scale.stores.folder import Folder
 from veridical.scale.stores.parts import Piece, Receipt
 
@@ -46,6 +48,7 @@ class Chunk:
     start: int
     stop: int
     load: Callable[[], Any]  # gives the instances start..stop of X, in whatever process it is called
+    names: Sequence[Any] | None = None  # of these instances, where they have names
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,19 +165,27 @@ def explained(job: Job, chunk: Chunk) -> Done:
     """
     calls: list[int] = []
     found: list[Explanation | VeridicalError] = []
+    places: list[Place] | None = None
     with one_thread:
         X, kept = apart(chunk.load(), job)
+        own = chunk.names
+        if own is None and kept is not None:  # the first column that is kept names the rows
+            own = plain_values(kept.iloc[:, 0].array)
+        names = None if own is None else dict(enumerate(own, chunk.start))
         for start in range(0, chunk.stop - chunk.start, CHUNK):
-            found += _block(job, taken(X, slice(start, start + CHUNK)), chunk.start + start, calls.append)
+            some = taken(X, slice(start, start + CHUNK))
+            made, at = _block(job, some, chunk.start + start, names, calls.append)
+            found, places = found + made, places or at
     errors = {chunk.start + i: e for i, e in enumerate(found) if isinstance(e, VeridicalError)}
-    if errors and (job.folder is None or (chunk.start == 0 and _all_failed(found[:CHUNK]))):
-        raise numbered(*next(iter(errors.items())))
+    if errors and chunk.start == 0 and _all_failed(found[:CHUNK]):
+        first = next(iter(errors))
+        raise numbered(first if names is None else names[first], errors[first])
     whys = tuple(e if isinstance(e, Explanation) else None for e in found)
     told = {number: str(error) for number, error in errors.items()}
-    piece = Piece(chunk.number, chunk.start, chunk.stop, whys, told, X, kept, sum(calls))
+    piece = Piece(chunk.number, chunk.start, chunk.stop, whys, told, X, kept, sum(calls), chunk.names, places)
     done = Done(chunk.number, chunk.start, chunk.stop, len(errors), piece.n_calls)
     if job.folder is None:  # the instances need not travel back
-        return replace(done, piece=replace(piece, instances=None, kept=None))
+        return replace(done, piece=replace(piece, instances=None, kept=None, names=own))
     return replace(done, receipt=job.folder.put(piece))
 
 
@@ -183,23 +194,23 @@ def _all_failed(found: Sequence[Explanation | VeridicalError]) -> bool:
     return all(isinstance(each, VeridicalError) for each in found)
 
 
-def _block(job: Job, X: Any, start: int, hear: Callable[[int], None]) -> list[Explanation | VeridicalError]:
-    """One block of instances: each explained, or why it could not be."""
+def _block(
+    job: Job, X: Any, start: int, names: Mapping[int, Any] | None, hear: Callable[[int], None]
+) -> tuple[list[Explanation | VeridicalError], list[Place] | None]:
+    """One block of instances: each explained, or why it could not be; and where values of parts are."""
     instances, errors = representable(job.represent, X)
     opened, numbers = job.open(), [start + i for i, error in enumerate(errors) if error is None]
     model = heard(opened.model, hear)
     own = OneByOne(model, instances, numbers)
-    work = Work(job.method, model, job.target, job.seed, own, opened.sums)
+    work = Work(job.method, model, job.target, job.seed, own, opened.sums, names)
     batch = instances.batch(0, len(numbers))
     found = dict[int, Explanation | VeridicalError]()
     with suppress(InputError, ModelError):  # which is said where an instance is explained alone
         found |= work.at_once(batch, numbers)
     for i, number in enumerate(numbers):
-        try:
-            found[number] = found[number] if number in found else work(batch[i], number)
-        except (InputError, ModelError) as error:
-            found[number] = error
-    return [bare(found[start + i]) if error is None else error for i, error in enumerate(errors)]
+        found[number] = found[number] if number in found else work.found(batch, i, number)
+    made = [bare(found[start + i]) if error is None else error for i, error in enumerate(errors)]
+    return made, find_places_in(instances, X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,9 +294,32 @@ def bare(found: T) -> T:
     return found
 
 
-def numbered(number: int, error: VeridicalError) -> VeridicalError:
-    """An error with the number of the instance that it is about."""
-    return type(error)(f"row {number}: {error}")
+def numbered(row: Any, error: VeridicalError) -> VeridicalError:
+    """An error with the name, or the number, of the instance that it is about."""
+    return type(error)(f"row {row}: {error}")
+
+
+def representable_here(represent: Representer, X: Any) -> tuple[Instances, list[InputError | None]]:
+    """The instances that can be represented, and why the others cannot; what is wrong as a whole is raised."""
+    try:
+        instances = represent.each(X)
+        return instances, [None] * len(instances)
+    except InputError as error:
+        n = n_rows(X) if hasattr(X, "__len__") or hasattr(X, "shape") else 0
+        if n < 2 or isinstance(X, (str, bytes)):
+            raise
+
+        def alone(i: int) -> Instances | InputError:
+            try:
+                return represent.each(taken(X, slice(i, i + 1)))
+            except InputError as own:
+                return own
+
+        try:
+            first_found(alone, n)
+        except InputError:
+            raise error from None
+    return representable(represent, X)
 
 
 def apart(X: Any, job: Job) -> tuple[Any, pd.DataFrame | None]:
@@ -305,6 +339,22 @@ def apart(X: Any, job: Job) -> tuple[Any, pd.DataFrame | None]:
         X, kept = X.drop(columns=list(job.keep)), X[list(job.keep)]
     alone = isinstance(X, pd.DataFrame) and X.shape[1] == 1 and not isinstance(job.represent, (Rows, Fields))
     return X.iloc[:, 0].to_list() if alone else X, kept
+
+
+def find_places_in(instances: Instances, X: Any) -> list[Place] | None:
+    """The columns of a table X that the own value of each part is in; None where X is no table."""
+    if not isinstance(instances, TableRows):
+        return None
+    places, schema = find_places(instances.background), instances.background.schema
+    if isinstance(X, np.ndarray):
+        return places if X.ndim == 2 else None
+    if not isinstance(X, pd.DataFrame):
+        return None
+    labels = list(schema.names if schema.labels is None else schema.labels)
+    if not all(label in X.columns for label in labels):
+        return None  # matched in some other way: the values are stored beside
+    at = X.columns.get_indexer_for(pd.Index(labels)).tolist()
+    return [(tuple(at[j] for j in columns), names) for columns, names in places]
 
 
 def taken(X: Any, which: slice | list[int]) -> Any:

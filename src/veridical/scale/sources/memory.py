@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from veridical.attribute.ask import n_rows
 from veridical.errors import InputError
 from veridical.represent.regions import is_tensor
+from veridical.represent.row_names import split_names
 from veridical.scale.work import Chunk, taken
 
 OWNERS = {"dask": "Dask(client)", "ray": "Ray()", "pyspark": "Spark(session)"}  # by package of their tables
@@ -50,11 +51,13 @@ class InMemory:
     """Instances that are all here: a table, an array, a sparse matrix or a list."""
 
     X: Any
+    names: Sequence[Any] | None = None  # of the instances, where they have names
 
     @classmethod
-    def of(cls, X: Any) -> InMemory:
+    def of(cls, X: Any, represent: Any = None) -> InMemory:
         """Any collection of instances."""
         refuse_foreign(X)
+        X, names = split_names(represent, X)
         if issparse(X):
             X = cast(Any, X).tocsr()
         if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
@@ -64,7 +67,7 @@ class InMemory:
             X = list(X)
         if not n_rows(X):
             raise InputError("there are no rows to explain: X is empty")
-        return cls(X)
+        return cls(X, names)
 
     @property
     def n_rows(self) -> int:
@@ -77,9 +80,8 @@ class InMemory:
         for number, start in enumerate(range(0, self.n_rows, size)):
             stop = min(start + size, self.n_rows)
             own = taken(self.X, slice(start, stop))
-            yield Chunk(
-                number, start, stop, Given(own.clone() if is_tensor(own) else own)
-            )  # else all of it travels
+            given = Given(own.clone() if is_tensor(own) else own)  # else all of it travels
+            yield Chunk(number, start, stop, given, None if self.names is None else self.names[start:stop])
 
 
 def refuse_foreign(X: Any) -> None:

@@ -165,7 +165,12 @@ def _of_objects(values: pd.Series, pa: Any) -> tuple[Any, dict[str, Any]]:
 
 def columns_beside(schema: Any) -> list[str]:
     """Names of the columns of the instances, of a schema of Arrow."""
-    return [name for name in schema.names if name == INSTANCE or name.startswith(OWN)]
+    return [name for name in schema.names if is_beside(name)]
+
+
+def is_beside(name: str) -> bool:
+    """Whether a column is of the instances."""
+    return name == INSTANCE or name.startswith(OWN)
 
 
 def instances_in(table: Any) -> Any:

@@ -19,9 +19,10 @@ import pandas as pd
 from veridical.errors import InputError, require, tame
 from veridical.packing.columns import arrow_array, arrow_schema, as_unicode, columns, explanations_of
 from veridical.packing.explanations import Pool
-from veridical.packing.values import parse
+from veridical.packing.values import encode, parse, unpack
 from veridical.records import VERSION, Explanation
-from veridical.scale.stores.beside import beside
+from veridical.represent.own_values import Place, plain_values, read_values
+from veridical.scale.stores.beside import beside, column_in, instances_in, is_beside
 from veridical.scale.stores.digests import digest_of
 from veridical.serialize import ROWS, SCHEMA
 
@@ -29,6 +30,7 @@ FLOATS = ("float", "double")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 LARGEST = 2**53  # rows and calls that are counted
 SURROGATES = "a name or text is not valid Unicode (it has a lone surrogate), which a store cannot hold: clean it"
+PLACES = "own"  # in the metadata: the columns of the instances that the own values of parts are in
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 Found: TypeAlias = Explanation | str  # the explanation of a row, or why there is none
 
@@ -45,6 +47,8 @@ class Piece:
     instances: Any  # as the representer takes them
     kept: pd.DataFrame | None  # columns that are not the model's
     n_calls: int  # inputs that the model was asked about
+    names: Sequence[Any] | None = None  # of the instances, where they have names
+    places: Sequence[Place] | None = None  # columns of the instances that the own values of parts are in
 
 
 @dataclass(frozen=True)
@@ -116,8 +120,13 @@ def packed(piece: Piece, store: str) -> tuple[bytes, Receipt]:
 def _table(piece: Piece, pa: Any) -> tuple[Any, dict[str, str]]:
     """The explanations, with nothing where there is none, and all that stands beside them; and metadata."""
     schema, items = arrow_schema(pa), [e for e in piece.explanations if e is not None]
+    with as_unicode():
+        others, labels = beside(piece.instances, piece.kept)
+    derived = piece.places is not None and any(map(is_beside, others))
+    if derived:  # the row's own values are those of the instance
+        labels[PLACES] = json.dumps(piece.places)
     if items:
-        made = columns(items)
+        made = columns(items, own=not derived)
         table = pa.Table.from_arrays([arrow_array(made[f.name], f.type, pa) for f in schema], schema=schema)
     there = np.array([e is not None for e in piece.explanations], dtype=bool)
     if not items:
@@ -127,7 +136,9 @@ def _table(piece: Piece, pa: Any) -> tuple[Any, dict[str, str]]:
     rows = range(piece.start, piece.stop)
     with as_unicode():
         errors = pa.array([_why(piece.errors[i]) if i in piece.errors else None for i in rows], pa.string())
-        others, labels = beside(piece.instances, piece.kept)
+        names = [None] * len(there) if piece.names is None else [encode(name) for name in piece.names]
+    named = pa.array(names, pa.string())
+    table = table.set_column(table.schema.get_field_index("row_name"), "row_name", named)
     for name, column in {"row": pa.array(rows, pa.int64()), "error": errors, **others}.items():
         table = table.append_column(name, column)
     return table, labels
@@ -182,6 +193,30 @@ def _leaves(schema: Any, pa: Any) -> dict[str, str]:
     return found
 
 
+def own_values_in(table: Any) -> list[tuple[Any, ...]] | None:
+    """The own values of rows that are read off the instances; None where they are stored beside them."""
+    written = (table.schema.metadata or {}).get(PLACES.encode())
+    if written is None or not table.num_rows:
+        return None
+    try:
+        places = [(tuple(map(int, columns)), tuple(map(str, names))) for columns, names in parse(written.decode())]
+        return read_values(instances_in(table), places)
+    except Exception as cause:  # whatever a damaged part makes a decoder raise
+        raise InputError(
+            f"a part of the store does not say which columns its values are in ({cause!r:.200}): delete it, and "
+            "call explain_many again to write it anew"
+        ) from cause
+
+
+def row_names_in(table: Any, named_by: str | None = None) -> list[Any]:
+    """The name of each row of a table of Arrow, or its number."""
+    numbers = table.column("row").to_pylist()
+    known = set(table.schema.names)
+    kept = plain_values(column_in(table, named_by).array) if named_by in known else numbers
+    own = table.column("row_name").to_pylist() if "row_name" in known else [None] * len(numbers)
+    return [other if text is None else unpack(parse(text)) for text, other in zip(own, kept, strict=True)]
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """A part file, as a ParquetFile; whatever it makes a decoder raise, the user hears what to do."""
@@ -216,9 +251,14 @@ def receipt_of(file: Any) -> Receipt:
     return found
 
 
-def found_in(table: Any, pool: Pool) -> Iterator[Found]:
-    """The explanation of each row of a table of Arrow, or why there is none."""
+def found_in(table: Any, pool: Pool, named_by: str | None = None) -> Iterator[Found]:
+    """The explanation of each row of a table of Arrow, or why there is none.
+
+    ``named_by`` is the column that names rows which have no names of their own.
+    """
     errors = table.column("error").to_pylist()
-    made = explanations_of(table.filter(table.column("error").is_null()), pool)
+    good = table.filter(table.column("error").is_null())
+    names = row_names_in(good, named_by)
+    made = explanations_of(good, pool, own_values_in(good), names)
     for error in errors:
         yield next(made) if error is None else error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, overload
@@ -14,16 +14,24 @@ import numpy as np
 import pandas as pd
 
 from veridical.errors import InputError, ModelError, require
-from veridical.frames import answers
-from veridical.packing.columns import TARGET, unpack_targets
+from veridical.frames import answers, failed_frame, row_column, value_column
+from veridical.packing.columns import OWN, TARGET, own_of, unpack_targets
 from veridical.packing.explanations import Pool
 from veridical.packing.values import unpack
 from veridical.records import Explanation, Explanations, Record
-from veridical.scale.stores.beside import column_in, columns_beside, instances_in, joined, kept_names
+from veridical.scale.stores.beside import (
+    INSTANCE,
+    KEPT,
+    column_in,
+    columns_beside,
+    instances_in,
+    joined,
+    kept_names,
+)
 from veridical.scale.stores.digests import digest_of
 from veridical.scale.stores.folder import fingerprint, known_receipts, part_path
 from veridical.scale.stores.manifests import read_manifest
-from veridical.scale.stores.parts import Receipt, damaged, found_in, opened
+from veridical.scale.stores.parts import Receipt, damaged, found_in, opened, own_values_in, row_names_in
 from veridical.serialize import ROWS, columns_of
 
 TEXTS = {"part": "names", "column": "columns", "relation": "relations"}  # of a frame, and of a part file
@@ -38,7 +46,7 @@ class Store(Record):
 
     Rows have the numbers that they have in X: ``store[7]`` is the explanation of row 7, and a slice gives
     ``Explanations``. Rows that the model or the representer failed on have none: iteration and slices leave them
-    out, and ``failures`` says why; to try them again, delete the parts they are in. A store that is not complete
+    out, and ``failed`` says why; to try them again, delete the parts they are in. A store that is not complete
     holds the rows that are done: the same call of explain_many goes on with it. What is shown is as the folder was
     when it was opened.
 
@@ -104,7 +112,7 @@ class Store(Record):
         pool = Pool()
         for receipt in self.receipts:
             for group, table in enumerate(self._groups(receipt)):
-                for i, found in enumerate(found_in(table, pool), receipt.start + group * ROWS):
+                for i, found in enumerate(found_in(table, pool, self._named_by), receipt.start + group * ROWS):
                     if isinstance(found, Explanation):
                         yield i, found
 
@@ -130,13 +138,13 @@ class Store(Record):
         return fingerprint([r.digest for r in self.receipts])
 
     @property
-    def failures(self) -> pd.DataFrame:
-        """The rows that have no explanation: ``row``, ``error``, and the columns that were kept."""
-        kept, names = self._kept, ["row", "error", *self._kept]
+    def failed(self) -> pd.DataFrame:
+        """The rows that have no explanation: ``row``, ``number``, ``error``, and the columns that were kept."""
+        kept, names = self._kept, ["row", "row_name", "error", *self._kept]
         failing = (b for r in self.receipts if r.n_failed for b in columns_of(self._part(r), names, ROWS))
         found = [_failed(_table(batch.filter(batch.column("error").is_valid())), kept) for batch in failing]
         if not found:
-            return pd.DataFrame({"row": np.empty(0, np.int64), "error": pd.Series([], dtype=str)})
+            return failed_frame(())
         return pd.concat(found, ignore_index=True)
 
     def batches(self, columns: Sequence[str], n_rows: int = ROWS) -> Iterator[Any]:
@@ -155,11 +163,14 @@ class Store(Record):
         """``to_frame`` of some thousand rows at a time."""
         kept = self._kept
         names = ["row", "error", *TARGET, *TEXTS.values(), *NUMBERS.values(), *REPEATED, *kept]
-        for batch in self.batches(names):
+        for batch in self.batches([*names, "row_name", *OWN, f"{INSTANCE}*"]):
             yield _frame(_table(batch.filter(batch.column("error").is_null())), kept)
 
     def to_frame(self) -> pd.DataFrame:
-        """One line a part, as that of ``Explanations``, and the columns that were kept."""
+        """One line per part, as that of ``Explanations``, and the columns that were kept.
+
+        ``row`` is the row's name where it has one; ``store[number]`` is its explanation.
+        """
         found = list(self.frames())
         if not found:
             raise self._empty()
@@ -201,6 +212,11 @@ class Store(Record):
         labels = unpack(self.manifest["keep"])
         return dict(zip(kept_names(labels), labels, strict=True))
 
+    @property
+    def _named_by(self) -> str | None:
+        """The column that names rows which have no names of their own: the first that was kept."""
+        return next(iter(self._kept), None)
+
     def _part(self, receipt: Receipt) -> Path:
         return part_path(self.path, receipt.number)
 
@@ -222,7 +238,8 @@ class Store(Record):
             if part in there:
                 with opened(self._part(there[part])) as file:
                     table = file.read_row_group(group)
-                yield from found_in(table.take([number % size % ROWS for number in some]), pool)
+                some_rows = table.take([number % size % ROWS for number in some])
+                yield from found_in(some_rows, pool, self._named_by)
 
     def _some(self, numbers: Sequence[int]) -> Explanations:
         return Explanations(tuple(e for e in self._found(numbers) if isinstance(e, Explanation)))
@@ -242,10 +259,12 @@ def _table(batch: Any) -> Any:
 
 def _failed(table: Any, kept: Mapping[str, Any]) -> pd.DataFrame:
     """The rows of a table that have no explanation."""
-    found = pd.DataFrame({"row": table.column("row").to_pandas(), "error": table.column("error").to_pandas()})
-    for name, label in kept.items():
-        found[label] = column_in(table, name)
-    return found
+    known = {
+        "row": row_column(row_names_in(table, next(iter(kept), None))),
+        "number": table.column("row").to_pandas(),
+        "error": table.column("error").to_pandas(),
+    }
+    return _with_kept(pd.DataFrame(known), {label: column_in(table, name) for name, label in kept.items()})
 
 
 def _frame(table: Any, kept: Mapping[str, Any]) -> pd.DataFrame:
@@ -255,15 +274,30 @@ def _frame(table: Any, kept: Mapping[str, Any]) -> pd.DataFrame:
     line = np.repeat(np.arange(table.num_rows), counts)
     targets = answers(unpack_targets(table))
     numbers = {key: table.column(key).to_numpy() for key in ("row", *REPEATED)}
-    return pd.DataFrame(
+    own = own_values_in(table)
+    if own is None and set(OWN) <= set(table.schema.names):
+        own = [tuple(map(unpack, values)) for values in own_of(table)]
+    told = [(own and own[i]) or (None,) * n for i, n in enumerate(counts.tolist())]
+    made = pd.DataFrame(
         {
-            "row": numbers.pop("row")[line],
+            "row": row_column(row_names_in(table, next(iter(kept), None))).take(line).array,
+            "number": numbers.pop("row")[line],
             "target": targets.take(line).array,
-            **{key: lists[key].flatten().to_pandas() for key in (*TEXTS, *NUMBERS)},
+            **{key: lists[key].flatten().to_pandas() for key in TEXTS},
+            "value": value_column(chain.from_iterable(told)),
+            **{key: lists[key].flatten().to_pandas() for key in NUMBERS},
             **{key: values[line] for key, values in numbers.items()},
-            **{label: column_in(table, name).take(line).reset_index(drop=True) for name, label in kept.items()},
         }
     )
+    beside = {label: column_in(table, name).take(line).reset_index(drop=True) for name, label in kept.items()}
+    return _with_kept(made, beside)
+
+
+def _with_kept(frame: pd.DataFrame, kept: Mapping[Any, Any]) -> pd.DataFrame:
+    """A frame with the columns that were kept; one whose name is taken already is told apart by ``keep: ``."""
+    for label, values in kept.items():
+        frame[f"{KEPT}{label}" if label in frame.columns else label] = values
+    return frame
 
 
 def instances_of(X: Any) -> tuple[Any, tuple[str, ...]]:

@@ -1,0 +1,66 @@
+"""The row's own value of each column, as plain Python: what a reader sees beside a bin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+Place: TypeAlias = tuple[
+    tuple[int, ...], tuple[str, ...]
+]  # columns of a part, and their names if it is one of them
+
+
+@dataclass(frozen=True, eq=False)
+class OwnValues:
+    """The own values of the rows of a table, read when the first is asked for."""
+
+    table: Any
+    places: Sequence[Place]
+
+    @cached_property
+    def rows(self) -> list[tuple[Any, ...]]:
+        return read_values(self.table, self.places)
+
+
+def read_values(table: Any, places: Sequence[Place]) -> list[tuple[Any, ...]]:
+    """One tuple per row of a DataFrame or an array (n, columns), with one value per part."""
+    single = [columns[0] for columns, names in places if not names]
+    if isinstance(table, np.ndarray) and len(single) == len(places) and table.dtype in (np.float64, np.float32):
+        return list(map(tuple, table[:, single].tolist()))
+    if not places:
+        return [()] * len(table)
+    return list(zip(*(_part_values(table, place) for place in places), strict=True))
+
+
+def _part_values(table: Any, place: Place) -> list[Any]:
+    columns, names = place
+    if not names:
+        return plain_values(_column(table, columns[0]))
+    hot = np.stack([np.asarray(_column(table, j), dtype=np.float64) for j in columns], axis=1)
+    return [names[j] for j in hot.argmax(axis=1).tolist()]
+
+
+def _column(table: Any, j: int) -> Any:
+    return table.iloc[:, j].array if isinstance(table, pd.DataFrame) else table[:, j]
+
+
+def plain_values(values: Any) -> list[Any]:
+    """A column as Python values; a missing value is nan among floats, and None among others."""
+    numpy = isinstance(values, (np.ndarray, pd.arrays.NumpyExtensionArray))
+    if numpy and values.dtype.kind in "iubf" and values.dtype.itemsize <= 8:
+        found: list[Any] = np.asarray(values).tolist()
+        return found
+    floating = pd.api.types.is_float_dtype(values.dtype)
+    if numpy and floating:
+        return list(map(float, values))
+    gone = np.asarray(pd.isna(values), dtype=bool)
+    nothing = float("nan") if floating else None
+    return [
+        nothing if missing else value.item() if isinstance(value, np.generic) else value
+        for value, missing in zip(pd.Series(values).tolist(), gone.tolist(), strict=True)
+    ]
