@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -50,3 +51,115 @@ def test_a_value_too_many_is_refused(tmp_path: Path) -> None:
     (tmp_path / "e.json").write_text(text)
     with pytest.raises(InputError, match="damaged"):
         vd.load(tmp_path / "e.json")
+
+
+RNG = np.random.default_rng(0)
+TABLE = pd.DataFrame(
+    {
+        "age": RNG.normal(40, 9, 80),
+        "visits": RNG.integers(0, 9, 80),
+        "city": pd.Categorical(RNG.choice(["Oslo", "Rome"], 80)),
+        "since": pd.date_range("2024", periods=80),
+        "member": RNG.random(80) > 0.5,
+        "hot": 1,
+        "cold": 0,
+    },
+    index=[f"id{i}" for i in range(80)],
+)
+TABLE.loc["id5":"id9", ["hot", "cold"]] = [0, 1]  # type: ignore[misc]
+TABLE.loc["id3", "age"] = np.nan
+ONEHOT = vd.Rows(TABLE, onehot={"weather": ["hot", "cold"]})
+METHOD = vd.Lime(n_samples=64)
+OWN = {7: (TABLE["age"].iloc[7], int(TABLE["visits"].iloc[7]), TABLE["city"].iloc[7], TABLE["since"].iloc[7])}
+
+
+def predict(D: Any) -> Any:
+    return D["visits"].to_numpy() + 0.1 * D["age"].fillna(0).to_numpy()
+
+
+def test_one_row() -> None:
+    why = vd.explain(predict, ONEHOT, TABLE.iloc[7], method=METHOD)
+    assert why.row == "id7"
+    assert why.values == (*OWN[7], bool(TABLE["member"].iloc[7]), "cold")
+    assert [type(value) for value in why.values[:3]] == [float, int, str]
+    assert vd.explain(predict, ONEHOT, TABLE.iloc[[7]], method=METHOD).row == "id7"
+    alone = vd.explain(predict, ONEHOT, TABLE.reset_index(drop=True)[:1], method=METHOD)
+    assert alone.row is None
+    assert math.isnan(vd.explain(predict, ONEHOT, TABLE.iloc[3], method=METHOD).values[0])
+
+
+def told(found: Any) -> Any:
+    return [(e.row, repr(e.values)) for e in found]
+
+
+def test_memory_engines_and_stores_say_the_same(tmp_path: Path) -> None:
+    many = vd.explain_many(predict, ONEHOT, TABLE, method=METHOD)
+    assert [e.row for e in many] == list(TABLE.index)
+    shuffled = TABLE[list(TABLE.columns[::-1])]
+    here = vd.explain_many(predict, ONEHOT, shuffled, method=METHOD, engine=vd.engines.Threads(1))
+    store = vd.explain_many(predict, ONEHOT, shuffled, method=METHOD, store=tmp_path / "s")
+    assert told(many) == told(here) == told(store) == told(store[:])
+    assert told([store[7]]) == told([many[7]])
+    frame = store.to_frame()
+    pd.testing.assert_frame_equal(frame, many.to_frame())
+    assert (frame["row"][0], frame["number"].iloc[-1]) == ("id0", 79)
+    assert frame["value"][1] == many[0].values[1]
+    store.check()
+    records = {name: dict(row) for name, row in TABLE.iterrows()}
+    assert told(vd.explain_many(predict, ONEHOT, records, method=METHOD)) == told(many)
+    listed = [TABLE.iloc[i] for i in (4, 7)]
+    assert [e.row for e in vd.explain_many(predict, ONEHOT, listed, method=METHOD)] == ["id4", "id7"]
+
+
+def test_values_that_no_column_of_a_store_has(tmp_path: Path) -> None:
+    records = [dict(row) for _, row in TABLE[:5].iterrows()]
+    store = vd.explain_many(predict, ONEHOT, records, method=METHOD, store=tmp_path / "s")
+    assert told(store) == told(vd.explain_many(predict, ONEHOT, records, method=METHOD))
+
+
+def test_the_first_column_that_is_kept_names_rows(tmp_path: Path) -> None:
+    table = TABLE.rename_axis("customer").reset_index()
+    store = vd.explain_many(predict, ONEHOT, table, method=METHOD, keep=["customer"], store=tmp_path / "s")
+    assert [e.row for e in store] == list(TABLE.index)
+    here = vd.explain_many(predict, ONEHOT, table, method=METHOD, keep=["customer"])
+    assert [e.row for e in here] == list(TABLE.index)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.RangeIndex(100, 180),
+        RNG.permutation(80),
+        pd.date_range("2024", periods=80, tz="UTC"),
+        pd.MultiIndex.from_product([["a", "b"], range(40)]),
+        pd.period_range("2024", periods=80),
+    ],
+    ids=lambda index: type(index).__name__,
+)
+def test_labels_of_any_kind(index: Any, tmp_path: Path) -> None:
+    table = TABLE.set_axis(index)
+    many = vd.explain_many(predict, ONEHOT, table, method=METHOD)
+    assert [e.row for e in many] == table.index.tolist()
+    store = vd.explain_many(predict, ONEHOT, table, method=METHOD, store=tmp_path / "s")
+    assert told(store) == told(many)
+    pd.testing.assert_frame_equal(store.to_frame(), many.to_frame())
+
+
+def test_rows_without_names_have_numbers() -> None:
+    assert [e.row for e in vd.explain_many(predict, ONEHOT, TABLE.reset_index(drop=True), method=METHOD)] == [
+        *range(80)
+    ]
+
+
+def test_texts_pictures_and_records_by_key() -> None:
+    texts = pd.Series(["good film", "bad film"], index=["a.txt", "b.txt"])
+    found = vd.explain_many(lambda texts: [len(t) for t in texts], vd.Words(), texts)
+    assert [(e.row, e.values) for e in found] == [("a.txt", ()), ("b.txt", ())]
+    named = vd.explain_many(lambda texts: [len(t) for t in texts], vd.Words(), dict(texts))
+    assert [e.row for e in named] == ["a.txt", "b.txt"]
+    fields = vd.Fields({"review": vd.Words(), "who": vd.Rows(TABLE[["age", "visits"]].dropna())})
+    record = {"review": "very good", "who": {"age": 30.0, "visits": 2}}
+    (why,) = vd.explain_many(
+        lambda records: [r["who"]["visits"] for r in records], fields, {"x": record}, method=METHOD
+    )
+    assert (why.row, why.values) == ("x", (None, None, 30.0, 2))

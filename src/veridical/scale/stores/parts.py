@@ -212,7 +212,9 @@ def row_names_in(table: Any, named_by: str | None = None) -> list[Any]:
     """The name of each row of a table of Arrow, or its number."""
     numbers = table.column("row").to_pylist()
     known = set(table.schema.names)
-    kept = plain_values(column_in(table, named_by).array) if named_by in known else numbers
+    kept = (
+        plain_values(column_in(table, named_by).array) if named_by is not None and named_by in known else numbers
+    )
     own = table.column("row_name").to_pylist() if "row_name" in known else [None] * len(numbers)
     return [other if text is None else unpack(parse(text)) for text, other in zip(own, kept, strict=True)]
 
