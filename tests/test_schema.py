@@ -127,6 +127,7 @@ TYPES = {
     "class": "iObfM",
     "int or missing": "i",
     "any": "fO",
+    "int or text": "iO",
     "1 or 2": "i",
 }
 
