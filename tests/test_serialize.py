@@ -343,7 +343,7 @@ def test_frame() -> None:
     several = Explanations((made.mushroom(), made.empty(), made.unmeasured()))
     table = several.to_frame()
     assert list(table.columns) == [
-        "row", "target", "part", "column", "relation", "weight", "low", "high",
+        "row", "number", "target", "part", "column", "relation", "value", "weight", "low", "high",
         "prediction", "local_prediction", "fidelity", "n_calls",
     ]  # fmt: skip
     assert len(table) == 14
