@@ -174,10 +174,11 @@ def test_a_patch_in_pictures_and_its_likeness() -> None:
 def test_a_plant_that_its_own_fill_hides_is_said_to_be_hidden() -> None:
     X = RNG.random((60, 16, 16))
     y = (X[:, 8:, 8:].mean(axis=(1, 2)) > 0.5).astype(int)
-    found = vd.debug(by_forest(X, y, 0), vd.Grid(4, 4), X[:10], training=(X, y), train=by_forest,
-                     check=vd.Spurious(vd.Patch(value=1.0)), method=vd.Occlusion())  # fmt: skip
-    assert not found.passed
-    assert any("give another fill" in note for note in found.notes)
+    for grid, hidden in ((vd.Grid(4, 4, fill=vd.PartMean()), True), (vd.Grid(4, 4), False)):
+        found = vd.debug(by_forest(X, y, 0), grid, X[:10], training=(X, y), train=by_forest,
+                         check=vd.Spurious(vd.Patch(value=1.0)), method=vd.Occlusion())  # fmt: skip
+        assert found.passed != hidden
+        assert any("give another fill" in note for note in found.notes) == hidden
 
 
 def test_a_tone_in_sounds() -> None:

@@ -277,15 +277,22 @@ class Replacement(Record):
         return cls(np.zeros(n_parts, bool))
 
 
-@runtime_checkable
 class Replaceable(Representation, Protocol):
     """A Representation that knows which of its parts their replacement leaves as they are.
 
-    Those parts are shown as not tested: without it, every part counts as tested.
+    Those parts are shown as not tested; of one that does not say so, every part counts as tested.
     """
 
     @property
     def replacement(self) -> Replacement: ...
+
+
+def replacement_of(representation: Representation) -> Replacement:
+    """What stands in for the parts, of a Representation that may be ``Replaceable``."""
+    found: Replacement | None = getattr(
+        representation, "replacement", None
+    )  # isinstance would read all properties
+    return Replacement.sound(len(representation.parts)) if found is None else found
 
 
 @runtime_checkable

@@ -21,11 +21,11 @@ from veridical.records import (
     Fit,
     Floats,
     Part,
-    Replaceable,
     Replacement,
     Representation,
     Seed,
     Verdict,
+    replacement_of,
 )
 from veridical.represent.masked import with_data
 
@@ -127,8 +127,7 @@ class Question:
         """What stood in for the parts."""
         if answer.replacement is not None:
             return answer.replacement
-        own = self.representation
-        return own.replacement if isinstance(own, Replaceable) else Replacement.sound(len(own.parts))
+        return replacement_of(self.representation)
 
     def recipe(self, method: Any, target: Target) -> dict[str, Any]:
         """All that is needed to ask again, as plain data."""

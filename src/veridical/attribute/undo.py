@@ -20,10 +20,10 @@ from veridical.records import (
     Ints,
     Method,
     Refillable,
-    Replaceable,
     Replacement,
     Representation,
     Seed,
+    replacement_of,
 )
 from veridical.represent.fill import Blur, Fill, Interpolate
 
@@ -110,8 +110,7 @@ def put_back(representation: Refillable, fills: Sequence[Fill]) -> Replacement:
     """What several fills stand in for: a part is left as it is if all of them leave it so."""
     unchanged = np.ones(len(representation.names), bool)
     for fill in fills:
-        made = representation.refilled(fill)
-        unchanged &= made.replacement.unchanged if isinstance(made, Replaceable) else False
+        unchanged &= replacement_of(representation.refilled(fill)).unchanged
     n = int(unchanged.sum())
     what = "1 part was" if n == 1 else f"{n} parts were"
     note = f"{what} not tested: each of the fills ({', '.join(_names(fills))}) puts back what was there"

@@ -29,9 +29,9 @@ from veridical.records import (
     Placed,
     Record,
     Removable,
-    Replaceable,
     Seed,
     Verdict,
+    replacement_of,
 )
 from veridical.represent.masked import Masked
 from veridical.represent.regions import is_tensor, numbers_of
@@ -183,7 +183,7 @@ def _changed(some: Cases, i: int, where: Inside) -> Change | None:
     swapped = _swapped(some, i, where, representation, random)
     shared = swapped is not None and not swapped.differs.any()
     if swapped is None or shared:
-        if isinstance(representation, Replaceable) and representation.replacement.unchanged[where.parts].all():
+        if replacement_of(representation).unchanged[where.parts].all():
             return None
         outputs = _taken(model, representation, where.parts, random, seed)
         differs = np.ones(len(outputs) - DRAWS, bool)

@@ -20,13 +20,13 @@ from veridical.records import (
     Movable,
     Part,
     Removable,
-    Replaceable,
     Replacement,
     Representation,
     Sample,
     Seed,
     Step,
     View,
+    replacement_of,
 )
 from veridical.represent.masked import AT_ONCE, Composed, Listed, Masked, NoParts, unique, with_data
 from veridical.represent.rows import Rows
@@ -191,14 +191,10 @@ class Mixed:
     @property
     def replacement(self) -> Replacement:
         """Which parts of each field are as they were where they are taken away."""
-        every = [r.replacement if isinstance(r, Replaceable) else None for r in self._representations]
-        found = [
-            np.zeros(len(f.names), bool) if r is None else r.unchanged
-            for f, r in zip(self.fields, every, strict=True)
-        ]
+        every = [replacement_of(own) for own in self._representations]
         pairs = zip(self.fields, every, strict=True)
-        notes = [f"the field {f.name!r}: {note}" for f, r in pairs if r is not None for note in r.notes]
-        return Replacement(np.concatenate(found), tuple(notes))
+        notes = [f"the field {field.name!r}: {note}" for field, own in pairs for note in own.notes]
+        return Replacement(np.concatenate([own.unchanged for own in every]), tuple(notes))
 
     @property
     def _representations(self) -> list[Representation]:

@@ -213,10 +213,12 @@ class Fallback:
         return np.asarray(first_to_change(values, places, made)[0])
 
 
-def first_to_change(own: Any, places: Places, made: Sequence[Callable[[], Any]]) -> tuple[Any, Labels]:
+def first_to_change(
+    own: Any, places: Places, made: Sequence[Callable[[], Any]]
+) -> tuple[Any, Labels, npt.NDArray[np.bool_]]:
     """An instance whose every part is as the first of several others that changes it, and which that is, (d,).
 
-    A part that none of them changes is as in the first.
+    A part that none of them changes is as in the first; the last says which those are, (d,).
     """
     d, found = int(places.labels.max()) + 1, made[0]()
     chosen, left = np.zeros(d, np.intp), places.unchanged(own, found, d)
@@ -233,7 +235,7 @@ def first_to_change(own: Any, places: Places, made: Sequence[Callable[[], Any]])
                 found = np.where(where, other, found)
             chosen[better] = k
             left &= ~better
-    return found, chosen
+    return found, chosen, left
 
 
 def replaced_notes(fills: Sequence[Any], chosen: Labels, what: str) -> tuple[str, ...]:

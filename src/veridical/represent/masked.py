@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Protocol, overload, runtime_checkable
+from typing import Any, Protocol, cast, overload
 
 import numpy as np
 
@@ -48,8 +48,7 @@ class Compose(Protocol):
         ...
 
 
-@runtime_checkable
-class Compared(Protocol):
+class Compared(Compose, Protocol):
     """A Compose that knows which parts are as they were where they are taken away."""
 
     @property
@@ -66,6 +65,12 @@ class Compared(Protocol):
     def notes(self) -> tuple[str, ...]:
         """What stands in for other parts than one would think, in words."""
         ...
+
+
+def unchanged_by(compose: Compose) -> Bools | None:
+    """Parts that are as they were where they are taken away, of a Compose that may be ``Compared``."""
+    found: Bools | None = getattr(compose, "unchanged", None)  # once, for it may take a while
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +91,11 @@ class Masked(ByLaw):
     @cached_property
     def replacement(self) -> Replacement:
         """Which parts are as they were where they are taken away."""
-        made = self.compose
-        if not isinstance(made, Compared):
+        unchanged = unchanged_by(self.compose)
+        if unchanged is None:
             return Replacement.sound(len(self.parts))
-        unchanged, notes = made.unchanged, made.notes
+        made = cast(Compared, self.compose)
+        notes = made.notes
         if unchanged.any():
             n, what = int(unchanged.sum()), self.parts[0].relation
             count, it = (f"1 {what} was", "it") if n == 1 else (f"{n} {what}s were", "them")
@@ -162,8 +168,8 @@ class Filled(Masked):
         """The first of the other fills that changes most of them."""
         left = []
         for fill in self.others:
-            made = self.refill(fill)
-            left.append(int((unchanged & made.unchanged).sum()) if isinstance(made, Compared) else 0)
+            still = unchanged_by(self.refill(fill))
+            left.append(0 if still is None else int((unchanged & still).sum()))
             if not left[-1]:
                 break
         if not left or min(left) == unchanged.sum():

@@ -195,9 +195,9 @@ class Picture:
         places = Places(np.asarray(labels, dtype=np.intp), self.array.shape, self.channel, nearly=nearly)
         own = self.x.detach() if is_tensor(self.x) else self.array
         made = [partial(like, own, partial(self._fitting, labels, each)) for each in fill.fills]
-        found, chosen = first_to_change(own, places, made)
+        found, chosen, left = first_to_change(own, places, made)
         composer = compose(self.x, found, labels, self.channel, nearly=nearly)
-        return replace(composer, notes=replaced_notes(fill.fills, chosen, self.part))
+        return replace(composer, notes=replaced_notes(fill.fills, chosen, self.part), known=left)
 
     def _fitting(self, labels: Labels, fill: Fill) -> Any:
         """The picture with every part taken away, in its own layout."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -95,12 +96,19 @@ class Places:
         """
         if is_tensor(own):
             return self._unchanged_there(own, other, n_parts)
-        scaled = (other.astype(np.float64) - own.astype(np.float64)) / self.spread_of(own)
-        counts = _sums(self.spread, np.ones(self.shape), n_parts)
-        return self._small(_sums(self.spread, np.square(scaled), n_parts), counts)
+        scaled = other.astype(np.float64)
+        scaled -= own
+        scaled /= self.spread_of(own)
+        squares = np.square(scaled, out=scaled)
+        return self._small(
+            _sums(self.labels, squares if self.channel is None else squares.sum(self.channel), n_parts)
+        )
 
-    def _small(self, squares: Floats, counts: Floats) -> Bools:
-        return np.asarray(np.sqrt(squares / np.maximum(counts, 1.0)) <= self.nearly)
+    def _small(self, squares: Floats) -> Bools:
+        """Whether sums of squares (d,) are small for the number of values of each part."""
+        d, values = len(squares), math.prod(self.shape) // max(self.labels.size, 1)
+        counts = np.bincount(np.where(self.labels < 0, d, self.labels).ravel(), minlength=d + 1)[:d]
+        return np.asarray(np.sqrt(squares / np.maximum(values * counts, 1)) <= self.nearly)
 
     def _unchanged_there(self, own: Any, other: Any, n_parts: int) -> Bools:
         """The same for tensors, where they are."""
@@ -108,17 +116,15 @@ class Places:
         on_mps = own.device.type == "mps"  # which has no doubles
         precise, least = (torch.float32, ROUNDING_SINGLE) if on_mps else (torch.float64, ROUNDING)
         x, y = own.detach().to(precise), other.detach().to(precise)
-        axes = None if self.apart is None else [a for a in range(x.dim()) if a != self.apart]
-        center = x.mean() if axes is None else x.mean(dim=axes, keepdim=True)
-        sd = ((x - center) ** 2).mean().sqrt() if axes is None else ((x - center) ** 2).mean(axes, True).sqrt()
-        size = x.abs().max() if axes is None else x.abs().amax(dim=axes, keepdim=True)
+        axes = [a for a in range(x.dim()) if a != self.apart]
+        sd = (x - x.mean(dim=axes, keepdim=True)).square().mean(dim=axes, keepdim=True).sqrt()
+        size = x.abs().amax(dim=axes, keepdim=True)
         scale = torch.where(sd > least * size, sd, torch.where(size > 0, size, torch.ones_like(size)))
-        where = np.where(self.spread < 0, n_parts, self.spread).ravel()
-        at = torch.as_tensor(np.ascontiguousarray(where), device=x.device)
-        sums = torch.zeros(n_parts + 1, dtype=precise, device=x.device)
-        sums = sums.index_add(0, at, (((y - x) / scale) ** 2).reshape(-1))
-        counts = np.bincount(where, minlength=n_parts + 1)[:n_parts]
-        return self._small(sums.cpu().numpy()[:n_parts].astype(np.float64), counts.astype(np.float64))
+        squares = ((y - x) / scale).square()
+        squares = squares if self.channel is None else squares.sum(dim=self.channel)
+        labels = torch.as_tensor(np.where(self.labels < 0, n_parts, self.labels).ravel(), device=x.device)
+        sums = squares.new_zeros(n_parts + 1).index_add(0, labels, squares.reshape(-1))
+        return self._small(sums.cpu().numpy()[:n_parts].astype(np.float64))
 
     def spread_of(self, values: Array) -> Floats:
         """The standard deviation of the instance's values, or of each kind of them; never 0."""
@@ -161,6 +167,7 @@ class ArrayComposer:
     places: Places
     dtype: np.dtype[Any]
     notes: tuple[str, ...] = ()
+    known: Bools | None = None  # which parts are unchanged, if it was found out before
     reason: ClassVar[str] = WAS_THERE
 
     @classmethod
@@ -176,7 +183,11 @@ class ArrayComposer:
     @property
     def unchanged(self) -> Bools:
         """Parts that the fill leaves as they are, or nearly, (d,)."""
-        return self.places.unchanged(*self.ends, int(self.places.labels.max()) + 1)
+        return (
+            self.known
+            if self.known is not None
+            else self.places.unchanged(*self.ends, int(self.places.labels.max()) + 1)
+        )
 
     @property
     def ends(self) -> tuple[Array, Array]:
@@ -213,6 +224,7 @@ class TensorComposer:
     labels: Any  # broadcasts to x
     places: Places
     notes: tuple[str, ...] = ()
+    known: Bools | None = None  # which parts are unchanged, if it was found out before
     reason: ClassVar[str] = WAS_THERE
 
     @classmethod
@@ -231,7 +243,11 @@ class TensorComposer:
     @property
     def unchanged(self) -> Bools:
         """Parts that the fill leaves as they are, or nearly, (d,)."""
-        return self.places.unchanged(*self.ends, int(self.places.labels.max()) + 1)
+        return (
+            self.known
+            if self.known is not None
+            else self.places.unchanged(*self.ends, int(self.places.labels.max()) + 1)
+        )
 
     @property
     def ends(self) -> tuple[Any, Any]:

@@ -158,9 +158,9 @@ class Windows:
         if not isinstance(fill, Fallback):
             return compose(own, fitting(fill), where, apart=apart, nearly=nearly)
         made = [partial(like, own, partial(fitting, each)) for each in fill.fills]
-        found, chosen = first_to_change(own, Places(where, array.shape, None, apart, nearly), made)
+        found, chosen, left = first_to_change(own, Places(where, array.shape, None, apart, nearly), made)
         composer = compose(own, found, where, apart=apart, nearly=nearly)
-        return replace(composer, notes=replaced_notes(fill.fills, chosen, "window"))
+        return replace(composer, notes=replaced_notes(fill.fills, chosen, "window"), known=left)
 
     def _by_time(self, array: Array) -> Array:
         """The series as (t, c)."""
