@@ -434,7 +434,7 @@ METHODS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         ("tree", "its own parts", "n_features"),
     ),
     "method by class": (lambda: explain(method=vd.Lime), ("method", "Lime()")),
-    "method by name": (lambda: explain(method="lime"), ("method", "vd.Lime(", "'lime'")),
+    "method by name": (lambda: explain(method="limee"), ("no method is called 'limee'", "'lime'", "vd.Lime()")),
     "represent a table": (lambda: explain(represent=TABLE), ("represent", "vd.Rows(", "DataFrame")),
     "represent by class": (lambda: explain(represent=vd.Rows), ("represent", "vd.Rows(…)")),
     "represent a function": (lambda: explain(represent=predict), ("represent", "vd.Rows(", "function")),

@@ -42,8 +42,8 @@ def test_a_verdict_of_a_check_has_all_that_it_rests_on() -> None:
         ({"train": 3}, "train wants a function of"),
         ({"training": X}, "training wants a pair"),
         ({"training": (X, Y[:4])}, "178 instances and 4 answers"),
-        ({"target": [0, 1]}, "one target an instance"),
-        ({"predict": MODEL}, "pass its method"),
+        ({"target": [0, 1]}, "one target per instance"),
+        ({"predict": type(MODEL)}, "is a class"),
         ({"represent": vd.Rows}, "represent wants settings"),
     ],
 )

@@ -389,7 +389,7 @@ def test_targets() -> None:
     assert by_function.recipe["target"] == {"function": "<lambda>"}
     with pytest.raises(vd.InputError, match="one target"):
         quick("size", target=[0, 1])
-    with pytest.raises(vd.InputError, match="unknown target"):
+    with pytest.raises(vd.InputError, match="no output 7"):
         quick("size", target=7)
 
 

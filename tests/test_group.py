@@ -16,6 +16,7 @@ from sklearn.linear_model import Ridge
 
 import veridical as vd
 from veridical.masks import Gaussian
+from veridical.records import Output
 from veridical.represent.space import space_of
 from veridical.summarize.gates import Leaves, Softmax
 from veridical.summarize.group import Judged, _fewest
@@ -386,7 +387,7 @@ def test_the_target_is_the_class_that_is_predicted_most_often() -> None:
     assert group(method=vd.GlobalLinear()).target == "value"
 
 
-@pytest.mark.parametrize("target", [1, "b", lambda outputs: outputs[:, 1]])
+@pytest.mark.parametrize("target", [Output(1), "b", lambda outputs: outputs[:, 1]])
 def test_a_target_that_is_given(target: Any) -> None:
     groups = group(classes, method=vd.GlobalLinear(), classes=["a", "b", "c"], target=target)
     plain = group(lambda X: classes(X)[:, 1], method=vd.GlobalLinear())
@@ -569,11 +570,11 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         r"vd\.Lime.*; vd\.Gime is for",
     ),
     "several targets": (lambda: group(target=[0]), "one target for all"),
-    "an unknown target": (lambda: group(classes, target=5), "unknown target 5"),
-    "an unknown name": (lambda: group(classes, target="z", classes=["a", "b", "c"]), "unknown target 'z'"),
+    "an unknown target": (lambda: group(classes, target=5), "no output 5"),
+    "an unknown name": (lambda: group(classes, target="z", classes=["a", "b", "c"]), "no class is 'z'"),
     "a wrong start": (lambda: group(method=vd.Mixture(start=lambda r, k: [0])), r"start .*shape \(1,\)"),
     "a start beyond k": (lambda: group(method=vd.Mixture(start=lambda r, k: np.full(len(r), k))), "from 0 to 1"),
-    "no predict": (lambda: group(None), "predict must be a function"),
+    "no predict": (lambda: group(None), "a model is a function"),
     "no representer": (lambda: group(represent=X), r"vd\.Rows"),
     "rng": (lambda: group(rng="a"), "rng must be .*'a'"),
     "assign: other columns": (lambda: GROUPS.assign(X[:, :2]), r"wanted rows of 4 columns.*\(120, 2\)"),

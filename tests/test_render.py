@@ -196,7 +196,7 @@ def test_records_open_these_doors() -> None:
 
 def test_picture() -> None:
     lines = terminal.picture(made.unmeasured()).splitlines()
-    assert lines[0] == "target 1: the model says 0.93, the surrogate 0.908"
+    assert lines[0] == "target output 1: the model says 0.93, the surrogate 0.908"
     first, third = lines[3], lines[5]
     assert first.split()[:3] == ["odor", "=", "foul"]
     assert first.endswith("+0.261  [+0.240, +0.282]")
@@ -280,7 +280,7 @@ def test_decimals(values: list[float], value: float, text: str) -> None:
 
 def test_overview() -> None:
     text = terminal.overview(made.many(50))
-    assert text.startswith("50 explanations\ntargets   poisonous (40), 1 (10)\n")
+    assert text.startswith("50 explanations\ntargets   poisonous (40), output 1 (10)\n")
     assert "0.873 (median held-out R²)" in text
     assert "80 % passed" in text
     parts = [line.strip().split("  ")[0] for line in text.splitlines()[6:]]

@@ -210,7 +210,7 @@ def test_a_store_that_goes_on_keeps_its_parts(many: Explanations, tmp_path: Path
     ("changed", "says"),
     [
         ({"rng": 1}, "the seed (rng) was"),
-        ({"target": 0}, "target was None, and is 0"),
+        ({"target": 0}, 'target was None, and is {"class": 0}'),
         ({"classes": ["a"]}, 'classes was None, and is ["a"]'),
         ({"method": vd.KernelShap()}, "the method was"),
         ({"keep": ("name",)}, 'keep was [], and is ["name"]'),

@@ -72,7 +72,7 @@ def test_a_pick_reads_a_little_at_a_time(store: Store, monkeypatch: pytest.Monke
     monkeypatch.setattr(Explanation, "__init__", None)
     vd.pick(store, 3)
     parts = {"names", "columns", "relations", "values", "weights"}
-    assert asked == parts | {"target", "target_is_index", "row", "error"}
+    assert asked == parts | {"target", "target_is_index", "target_class", "row", "error"}
     assert [len(batch.targets) for batch in source_of(store).batches()] == [1023, 76]
 
 

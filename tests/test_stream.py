@@ -18,7 +18,7 @@ from veridical.attribute.stacked import Stack, can_stack
 from veridical.attribute.stream import Task, streamed, task_of
 from veridical.errors import InputError, ModelError
 from veridical.masks import coins, removals
-from veridical.records import Explanation, Neighborhood
+from veridical.records import Explanation, Neighborhood, Output
 from veridical.represent.masked import NEAR, Listed
 
 torch = pytest.importorskip("torch")
@@ -112,7 +112,7 @@ def test_few_parts_are_all_asked_about(device: str) -> None:
     check_same(found, alone(work, vd.Grid(2, 3), PICTURES))
 
 
-@pytest.mark.parametrize("target", [0, 3, "c", lambda outputs: outputs[:, 1] - outputs[:, 0]])
+@pytest.mark.parametrize("target", [Output(0), Output(3), "c", lambda outputs: outputs[:, 1] - outputs[:, 0]])
 def test_every_kind_of_target(target: Any) -> None:
     net = network()
     model = model_of(net, ["a", "b", "c", "d"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +15,14 @@ from veridical.attribute import METHODS, SETTINGS
 from veridical.attribute.ask import heard
 from veridical.attribute.given import answered, checked_representer, listed, seed_of
 from veridical.attribute.many import Plan, Track, explain_all, explain_each
-from veridical.attribute.models import model_of
+from veridical.attribute.models import Explainable, model_of
 from veridical.attribute.recipe import restore
 from veridical.attribute.single import one_thread
 from veridical.attribute.targets import check_single, is_several, target_of_recipe
 from veridical.debug.chosen import method_asked, most_calls, settings_of
 from veridical.errors import InputError, RowsFailedWarning, check_whole
-from veridical.records import Explanation, Explanations, Floats, Method, Predict, Representer
+from veridical.keywords import teach_keywords
+from veridical.records import Explanation, Explanations, Method, Representer
 from veridical.render.progress import Progress, beating, counting
 from veridical.represent.row_names import get_row_name
 from veridical.scale.engines.local import engine_asked
@@ -31,6 +32,7 @@ from veridical.scale.sources.files import paths_of
 from veridical.scale.sources.memory import refuse_foreign
 from veridical.scale.stores.store import Store, instances_of
 from veridical.scale.work import Job
+from veridical.summarize import GROUPINGS
 from veridical.summarize.group import Wanted, group_all
 from veridical.summarize.mixture import Mixture
 from veridical.summarize.records import Grouping
@@ -39,12 +41,12 @@ from veridical.summarize.task import Groups
 
 @overload
 def explain(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     x: Any,
     *,
     target: list[Any] | tuple[Any, ...],
-    method: Method | None = None,
+    method: Method | str | None = None,
     purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
@@ -52,24 +54,25 @@ def explain(
 ) -> Explanations: ...
 @overload
 def explain(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     x: Any,
     *,
-    target: int | str | Callable[[Floats], Any] | None = None,
-    method: Method | None = None,
+    target: Any = None,
+    method: Method | str | None = None,
     purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
     track: Track | None = None,
 ) -> Explanation: ...
+@teach_keywords
 def explain(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     x: Any,
     *,
     target: Any = None,
-    method: Method | None = None,
+    method: Method | str | None = None,
     purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
@@ -96,15 +99,15 @@ def explain(
     'proline > 985'
     """
     model = model_of(predict, classes)
-    method = method_asked(method, purpose)
+    work = method_asked(method, purpose)
     seed = seed_of(rng)
     several = is_several(target, model.classes)
     targets = list(target) if several else [target]
     if not targets:
         raise InputError("the list of targets is empty: name at least one, or leave target out")
-    representation, most = checked_representer(represent)(x), most_calls(method)
+    representation, most = checked_representer(represent)(x), most_calls(work)
     with counting(track or Progress("calls, at most"), most) as hear:
-        found = answered(method(heard(model, hear), representation, targets, seed), len(targets))
+        found = answered(work(heard(model, hear), representation, targets, seed), len(targets))
     if (name := get_row_name(represent, x)) is not None:
         found = tuple(replace(each, row=name) for each in found)
     return Explanations(found) if several else found[0]
@@ -112,12 +115,12 @@ def explain(
 
 @overload
 def explain_many(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     X: Any,
     *,
     target: Any = None,
-    method: Method | None = None,
+    method: Method | str | None = None,
     purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
@@ -130,12 +133,12 @@ def explain_many(
 ) -> Explanations: ...
 @overload
 def explain_many(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     X: Any,
     *,
     target: Any = None,
-    method: Method | None = None,
+    method: Method | str | None = None,
     purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
@@ -146,13 +149,14 @@ def explain_many(
     keep: Sequence[str] = (),
     track: Track | None = None,
 ) -> Store: ...
+@teach_keywords
 def explain_many(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     X: Any,
     *,
     target: Any = None,
-    method: Method | None = None,
+    method: Method | str | None = None,
     purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
@@ -193,7 +197,7 @@ def explain_many(
     (2000, 2080)
     """
     model, represent = model_of(predict, classes), checked_representer(represent)
-    method, seed = method_asked(method, purpose), seed_of(rng)
+    asked, seed = method_asked(method, purpose), seed_of(rng)
     if batch_size is not None:
         check_whole("batch_size", batch_size)
     check_single(target, model.classes, "explain_many explains one target per row; call it once for each target")
@@ -205,12 +209,12 @@ def explain_many(
         found = explain_in_memory(
             represent,
             X,
-            lambda instances, rows: explain_each(method, told, instances, target, seed, plan, rows),
+            lambda instances, rows: explain_each(asked, told, instances, target, seed, plan, rows),
             track,
         )
         return _warned(found)
     names = None if classes is None else model.classes
-    job = Job(predict, represent, method, target, seed, names, keep=tuple(dict.fromkeys(listed("keep", keep))))
+    job = Job(predict, represent, asked, target, seed, names, keep=tuple(dict.fromkeys(listed("keep", keep))))
     run = Run(doing, job, source_of(doing, X, job), track, chunk_size(batch_size))
     return _warned(explain_here(run, told)) if store is None else explain_into(store, run, told)
 
@@ -223,20 +227,21 @@ def _warned(found: Explanations) -> Explanations:
             f"{n:,} of {n + len(found):,} rows could not be explained, the first of them row {first.row}: "
             f"{first.error}; see .failed of what explain_many returned",
             RowsFailedWarning,
-            stacklevel=3,
+            stacklevel=4,  # past explain_many and what teaches its keywords
         )
     return found
 
 
+@teach_keywords
 def group(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     X: Any,
     *,
     k: int | Sequence[int],
     n_features: int = 5,
     target: Any = None,
-    method: Groups | None = None,
+    method: Groups | str | None = None,
     validation: Any = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
@@ -271,7 +276,7 @@ def group(
     check_single(
         target, model.classes, "groups explain one target for all instances; call group once for each target"
     )
-    work = Mixture() if method is None else settings_of(method, "vd.Mixture()", METHODS)
+    work = Mixture() if method is None else settings_of(method, "vd.Mixture()", METHODS, GROUPINGS)
     X, notes = instances_of(X)
     with counting(track or Progress("calls")) as hear:
         told = heard(model, hear)
@@ -280,7 +285,8 @@ def group(
     return replace(found, notes=(*notes, *found.notes))
 
 
-def rerun(predict: Predict, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:
+@teach_keywords
+def rerun(predict: Explainable, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:
     """Make an explanation again from its recipe: the same model, background and row give the same bits."""
     try:
         method = restore(recipe["method"], SETTINGS)

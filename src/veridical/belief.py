@@ -10,15 +10,17 @@ import numpy as np
 from veridical.attribute.ask import heard
 from veridical.attribute.given import checked_representer, seed_of
 from veridical.attribute.many import Track
-from veridical.attribute.models import model_of
+from veridical.attribute.models import Explainable, model_of
 from veridical.errors import InputError
 from veridical.evaluate.believe import believed
-from veridical.records import Explanation, Predict, Representer, Verdict
+from veridical.keywords import teach_keywords
+from veridical.records import Explanation, Representer, Verdict
 from veridical.render.progress import Progress, counting
 
 
+@teach_keywords
 def believe(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     x: Any,
     why: Explanation,

@@ -10,11 +10,13 @@ from veridical.attribute.given import explanations_of
 from veridical.errors import InputError
 from veridical.evaluate.differences import Difference, differ
 from veridical.evaluate.rows import Pair, differ_over_rows
+from veridical.keywords import teach_keywords
 from veridical.records import Explanation, Explanations
 from veridical.scale.stores.store import Store
 from veridical.serialize import load
 
 
+@teach_keywords
 def compare(first: Any, second: Any, *, names: Sequence[str] = ("first", "second")) -> Difference:
     """Compare two explanations: two models, two classes, two rows, before and after.
 

@@ -10,15 +10,17 @@ import numpy as np
 from veridical.attribute.ask import heard
 from veridical.attribute.given import checked_representer, seed_of
 from veridical.attribute.many import Track
-from veridical.attribute.models import model_of
+from veridical.attribute.models import Explainable, model_of
 from veridical.debug.adversary.records import Cause, Decision, Kind, aimed
 from veridical.debug.veracity.plan import kind_of
-from veridical.records import Predict, Representer
+from veridical.keywords import teach_keywords
+from veridical.records import Representer
 from veridical.render.progress import Progress, counting
 
 
+@teach_keywords
 def causes(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     X: Any,
     *,

@@ -11,6 +11,7 @@ import numpy as np
 from veridical.attribute.given import seed_of
 from veridical.attribute.targets import check_single, find_class, list_classes
 from veridical.errors import InputError, check_whole, safe_repr
+from veridical.keywords import teach_keywords
 from veridical.records import Ints
 from veridical.scale.stores.held import Held, source_of
 from veridical.summarize.concepts import Concepts, Matched, matched
@@ -20,6 +21,7 @@ from veridical.summarize.records import Pick
 from veridical.summarize.table import Source
 
 
+@teach_keywords
 def pick(
     explanations: Any,
     budget: int,
@@ -62,6 +64,7 @@ def pick(
     return _pick(found, greedy_by_passes(found.table, found.read, int(budget)), seed)
 
 
+@teach_keywords
 def pick_at_random(
     explanations: Any,
     budget: int,
@@ -76,6 +79,7 @@ def pick_at_random(
     return _pick(found, at_random(found.table, int(budget), seed), seed)
 
 
+@teach_keywords
 def pick_for_two(
     first: Any,
     second: Any,

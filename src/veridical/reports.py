@@ -10,12 +10,12 @@ import numpy as np
 from veridical.attribute.ask import heard
 from veridical.attribute.given import checked_representer, seed_of
 from veridical.attribute.many import Track
-from veridical.attribute.models import model_of
+from veridical.attribute.models import Explainable, model_of
 from veridical.attribute.targets import check_single
 from veridical.debug import CHECKS
 from veridical.debug.adversary.records import Decision
 from veridical.debug.audit import Audit, Checking, audited, checks_of, counted, methods_of, results
-from veridical.debug.chosen import method_of
+from veridical.debug.chosen import method_of, methods_called
 from veridical.debug.records import Check, Subject, Train
 from veridical.debug.run import run
 from veridical.debug.veracity.plan import examination
@@ -26,19 +26,21 @@ from veridical.evaluate import METRICS
 from veridical.evaluate.records import Metric, Report
 from veridical.evaluate.report import checked_truth, chosen, named, reported
 from veridical.evaluate.trials import Evaluation, trials
+from veridical.keywords import teach_keywords
 from veridical.records import Method, Predict, Representer, Verdict
 from veridical.render.progress import Progress, beating, counting
 
 
+@teach_keywords
 def evaluate(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     X: Any,
     *,
     methods: Any,
     metrics: Sequence[str | Metric] | None = None,
     truth: Sequence[Any] | None = None,
-    randomized: Predict | None = None,
+    randomized: Explainable | None = None,
     target: Any = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
@@ -67,7 +69,7 @@ def evaluate(
     model = model_of(predict, classes)
     instances = checked_representer(represent).each(X)
     check_single(target, model.classes, "evaluate explains one target per instance; call it once for each target")
-    found = {name: method_of(method) for name, method in named(methods).items()}
+    found = {name: method_of(method) for name, method in named(methods_called(methods)).items()}
     track = track or Progress()
     plan = Evaluation(
         model=heard(model, beating(track)),
@@ -83,8 +85,9 @@ def evaluate(
     return reported(plan, list(track(trials(plan), total=len(instances))))
 
 
+@teach_keywords
 def veracity(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     X: Any,
     *,
@@ -118,7 +121,7 @@ def veracity(
     >>> report.findings
     ('Undo: the heaviest part is guilty in 100 % of SwappedParts (random parts: 25 %).',)
     """
-    found = {name: method_of(method) for name, method in named(methods).items()}
+    found = {name: method_of(method) for name, method in named(methods_called(methods)).items()}
     track = track or Progress("decisions")
     model = heard(model_of(predict, classes), beating(track))
     asked, decision = (model, checked_representer(represent), X), Decision(threshold)
@@ -126,13 +129,14 @@ def veracity(
     return examined(plan, list(track(outcomes(plan), total=len(plan))))
 
 
+@teach_keywords
 def debug(
-    predict: Predict,
+    predict: Explainable,
     represent: Representer,
     X: Any,
     *,
     check: str | Check = "randomize",
-    method: Method | None = None,
+    method: Method | str | None = None,
     y: Any = None,
     train: Train | None = None,
     training: tuple[Any, Any] | None = None,
@@ -164,6 +168,7 @@ def debug(
         return run(check, method_of(method), counted(subject, hear), rng)
 
 
+@teach_keywords
 def audit(
     predict: Predict | Subject,
     represent: Representer | None = None,

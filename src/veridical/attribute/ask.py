@@ -244,7 +244,9 @@ def _exact(outputs: Any) -> Floats:
 
 def _is_number(value: Any) -> bool:
     """Whether an object is a real number, or a missing one, which is told apart later."""
-    return value is None or isinstance(value, (Real, np.number, np.bool_, Decimal))
+    if isinstance(value, np.timedelta64):  # a whole number to NumPy
+        return False
+    return value is None or isinstance(value, (Real, np.integer, np.floating, np.bool_, Decimal))
 
 
 def n_rows(inputs: Any) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from veridical.attribute.network import Network
-from veridical.errors import InputError, VeridicalError
+from veridical.errors import InputError, VeridicalError, describe_error
 from veridical.records import Floats, Seed
 from veridical.represent.masked import Masked
 from veridical.represent.regions import numbers_of
@@ -106,7 +106,7 @@ def _spans(network: Network, text: str) -> Sequence[tuple[int, int]]:
         raise
     except Exception as cause:
         raise InputError(
-            f"spans failed with {type(cause).__name__}: {cause}; it must give the (start, stop) of every token"
+            f"spans failed with {describe_error(cause)}; it must give the (start, stop) of every token"
         ) from cause
     wrong = [span for span in found if not 0 <= span[0] <= span[1] <= len(text)]
     if wrong:

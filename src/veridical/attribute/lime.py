@@ -18,6 +18,7 @@ from veridical.attribute.neighborhood import Answers, Source, grow, private, sha
 from veridical.attribute.question import Answer, Outputs, Question, flat_fit, is_flat
 from veridical.attribute.recipe import name_of
 from veridical.errors import InputError, check_positive, check_whole
+from veridical.keywords import teach_settings
 from veridical.masks import Gaussian
 from veridical.records import (
     Explanation,
@@ -47,6 +48,7 @@ def nothing(outputs: Floats, weights: Floats) -> float:
     return 0.0
 
 
+@teach_settings
 @dataclass(frozen=True)
 class Lime:
     """Explain by a simple model that agrees with the model nearby.

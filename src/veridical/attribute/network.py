@@ -17,7 +17,7 @@ from veridical.attribute.ask import described, n_rows
 from veridical.attribute.launches import KNOWN, Way, copied, fetched, launched
 from veridical.attribute.ready import check_ready, without_chance
 from veridical.attribute.switches import ENOUGH, Switched, n_looked_at, switch_between, switch_seen
-from veridical.errors import InputError, ModelError, VeridicalError, require
+from veridical.errors import InputError, ModelError, VeridicalError, describe_error, require, safe_str
 from veridical.records import Floats
 from veridical.represent.masked import with_data
 
@@ -157,8 +157,8 @@ class Network:
             raise
         except Exception as cause:
             raise InputError(
-                f"prepare failed with {type(cause).__name__} on {described(batch)}: {cause}; it must turn a batch "
-                "of instances into the module's input"
+                f"prepare failed with {type(cause).__name__} on {described(batch)}: {safe_str(cause)}; it must "
+                "turn a batch of instances into the module's input"
             ) from cause
 
     def moved(self, inputs: Any) -> Any:
@@ -198,7 +198,9 @@ class Network:
                 else "; if it takes them otherwise, say channels first, give vd.Network(module, prepare=…)"
             )
             kind, shape = type(cause).__name__, tuple(inputs.shape)
-            raise ModelError(f"the module raised {kind} on a tensor of shape {shape}: {cause}{hint}") from cause
+            raise ModelError(
+                f"the module raised {kind} on a tensor of shape {shape}: {safe_str(cause)}{hint}"
+            ) from cause
 
     def uncompiled(self) -> Network:
         """The network as it was before torch.compile, whose code sees no hook that came later."""
@@ -310,7 +312,7 @@ def _converted(module: Any, precision: str) -> Any:
         return deepcopy(module).to(getattr(torch, precision))
     except Exception as cause:
         raise InputError(
-            f"the module cannot be copied for precision={precision!r} ({type(cause).__name__}: {cause}): convert "
+            f"the module cannot be copied for precision={precision!r} ({describe_error(cause)}): convert "
             "it yourself, as in module.bfloat16(), and leave precision out"
         ) from cause
 

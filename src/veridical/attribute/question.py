@@ -42,6 +42,7 @@ class Outputs:
     y: Floats  # (n,) in units of ``unit``
     unit: float
     prediction: float  # the model's own, to the last bit
+    labels: bool = False  # the outputs are two whole numbers, as labels of classes are
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ class Question:
             target = resolve(wanted, self.model, outputs)
             y = target.read(outputs)
             unit = unit_of(y)
-            asked = Outputs(target, y if unit == 1 else y / unit, unit, float(y[0]))
+            asked = Outputs(target, y if unit == 1 else y / unit, unit, float(y[0]), are_labels(y))
             made = answer(asked)
             if made is None:
                 return ()
@@ -114,7 +115,13 @@ class Question:
             unsettled=tuple(tuple(parts[j].name for j in group) for group in evidence.unsettled),
             verdict=evidence.verdict if answer.verdict is None else answer.verdict,
             recipe=recipe,
-            notes=(*self.representation.notes, *replacement.notes, *answer.notes, *_still(asked, answer)),
+            notes=(
+                *self.representation.notes,
+                *replacement.notes,
+                *answer.notes,
+                *_still(asked, answer),
+                *self._labels(asked),
+            ),
             path=fit.path,
             view=with_data(getattr(self.representation, "view", None)),
             map=answer.map,
@@ -122,6 +129,13 @@ class Question:
             row=self.row,
             values=getattr(self.representation, "own_values", ()),
         )
+
+    def _labels(self, asked: Outputs) -> tuple[str, ...]:
+        """A note where the model gives classes themselves, which say little of what moves it."""
+        if not asked.labels and not self.model.labels:
+            return ()
+        what = "classes" if self.model.labels else "only two whole numbers, as labels are"
+        return (f"The model answers with {what}: its predict_proba, if it has one, would tell more.",)
 
     def replacement(self, answer: Answer) -> Replacement:
         """What stood in for the parts."""
@@ -210,6 +224,12 @@ def unit_of(y: Floats) -> float:
 def is_usual(largest: Any) -> Any:
     """Whether outputs of this size, or of each of these sizes, have squares that are numbers."""
     return (largest == 0) | ((largest > 1e-100) & (largest < 1e100))
+
+
+def are_labels(y: Floats) -> bool:
+    """Whether all outputs are one of two whole numbers."""
+    low, high = float(y.min()), float(y.max())
+    return low != high and low.is_integer() and high.is_integer() and bool(((y == low) | (y == high)).all())
 
 
 def is_flat(y: Floats) -> bool:

@@ -14,7 +14,7 @@ from veridical.attribute.ask import Model, stacked
 from veridical.attribute.evidence import too_few, top_probabilities, weigh
 from veridical.attribute.fits import Fits
 from veridical.attribute.lime import Lime
-from veridical.attribute.question import Answer, Outputs, Question, is_flat, is_usual
+from veridical.attribute.question import Answer, Outputs, Question, are_labels, is_flat, is_usual
 from veridical.attribute.targets import Target, resolve
 from veridical.records import Explanation, Fit, Floats, Ints, Seed, Shareable
 
@@ -75,13 +75,15 @@ class Same:
             left = left[is_usual(np.maximum(np.abs(y).max(), np.abs(self.own[left])))]
             if not len(left) or is_flat(y):
                 break
+            labels = are_labels(y)
             fits = self._fits(left, values, y, sums(stop, self.target, 1.0))
             sure = top_probabilities(fits.weights, fits.covariance, fits.measured, method.until)
             done = (sure >= method.until.probability) & ~fits.open | (stop == pieces[-1][1])
             for j in np.flatnonzero(done).tolist():
                 i, size = int(left[j]), float(fits.effective_size[j])
                 answer = self._answer(fits[j], size, float(sure[j]), stop + 1)
-                asked = Outputs(self.target, self.own[i : i + 1], 1.0, float(self.own[i]))
+                own = self.own[i : i + 1]
+                asked = Outputs(self.target, own, 1.0, float(own[0]), labels and bool((own == y).any()))
                 found[i] = self._question(i).explanation(method, asked, answer, recipe)
             left = left[~done]
         return found

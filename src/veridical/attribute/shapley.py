@@ -18,9 +18,11 @@ from veridical.attribute.neighborhood import sizes
 from veridical.attribute.question import EPSILON, ROUNDING, Answer, Outputs, Question, flat_fit, is_flat
 from veridical.attribute.removal import Removal
 from veridical.errors import InputError, check_whole
+from veridical.keywords import teach_settings
 from veridical.records import Bools, Explanation, Fit, Floats, Representation, Seed
 
 
+@teach_settings
 @dataclass(frozen=True)
 class KernelShap:
     """Shapley values: what a part adds on average, over all orders in which the parts may come.

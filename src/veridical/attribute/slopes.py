@@ -13,7 +13,7 @@ import numpy as np
 from veridical.attribute.ask import checked
 from veridical.attribute.launches import ON_GPU, pieces
 from veridical.attribute.network import Network, gradients_on
-from veridical.errors import InputError, ModelError, VeridicalError, require
+from veridical.errors import InputError, ModelError, VeridicalError, describe_error, require
 
 AT_ONCE = 2**19  # numbers of input that are differentiated at once, about: what fits the cache is quickest
 
@@ -184,7 +184,7 @@ def by_function(target: Callable[[Any], Any]) -> Read:
         except Exception as cause:
             raise InputError(
                 f"the target function failed on a tensor of outputs of shape {tuple(outputs.shape)} with "
-                f"{type(cause).__name__}: {cause}; methods that need gradients call it on tensors, so it must be "
+                f"{describe_error(cause)}; methods that need gradients call it on tensors, so it must be "
                 "made of torch operations"
             ) from cause
         if not fits:

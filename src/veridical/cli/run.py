@@ -15,7 +15,7 @@ from veridical.cli.explain import explain
 from veridical.cli.say import say, trace
 from veridical.cli.show import demo, show, version
 from veridical.cli.summaries import group, pick
-from veridical.errors import VeridicalError
+from veridical.errors import VeridicalError, describe_error
 from veridical_command import BROKEN, asked
 
 STOPPED = 130  # by Ctrl-C, as shells have it
@@ -49,7 +49,7 @@ def run(given: Any) -> int:
         return _failed(cause)
     except Exception as cause:
         trace(cause)
-        return _failed(f"{type(cause).__name__}: {cause}")
+        return _failed(f"{describe_error(cause)}")
     return code
 
 

@@ -20,7 +20,7 @@ from veridical.attribute.recipe import name_of, recipe_of
 from veridical.debug import CHECKS
 from veridical.debug.records import Check, Subject, Train
 from veridical.debug.run import check_of, run
-from veridical.errors import InputError, NotApplicable
+from veridical.errors import InputError, NotApplicable, describe_error
 from veridical.evaluate.report import named
 from veridical.records import VERSION, Method, Predict, Record, Seen, Verdict
 
@@ -172,7 +172,7 @@ def _result(name: str, title: str, check: Check, method: Method, plan: Checking)
     except NotApplicable as cause:
         return Result(name, title, None, str(cause))
     except Exception as cause:  # a model, a method or a check of the caller's own may raise anything
-        return Result(name, title, None, f"{type(cause).__name__}: {cause}", broken=True)
+        return Result(name, title, None, f"{describe_error(cause)}", broken=True)
     return Result(name, title, replace(verdict, check=name, method=title))
 
 

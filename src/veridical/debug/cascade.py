@@ -12,7 +12,7 @@ import numpy as np
 from veridical.attribute.network import Network
 from veridical.debug.broken import Twin
 from veridical.debug.records import Subject
-from veridical.errors import InputError, NotApplicable, require
+from veridical.errors import InputError, NotApplicable, describe_error, require
 from veridical.masks import generator
 from veridical.records import Seed
 
@@ -79,7 +79,7 @@ def copied(module: Any) -> Any:
         return deepcopy(module)
     except Exception as cause:
         raise InputError(
-            f"the network cannot be copied ({type(cause).__name__}: {cause}), which it must be, since a check "
+            f"the network cannot be copied ({describe_error(cause)}), which it must be, since a check "
             "re-initializes a copy"
         ) from cause
 

@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from veridical.attribute.ask import Model, n_rows
 from veridical.attribute.given import checked_representer
-from veridical.attribute.models import model_of, predict_of
+from veridical.attribute.models import Explainable, model_of, predict_of
 from veridical.attribute.targets import check_single
-from veridical.errors import InputError, ModelError, NotApplicable
+from veridical.errors import InputError, ModelError, NotApplicable, safe_str
 from veridical.records import Ints, Method, Predict, Record, Representer, Verdict
 
 FEWEST = 10  # instances that a check can say anything of
@@ -38,7 +38,7 @@ class Subject(Record):
     ``vd.Concept``. ``shifted`` are instances of another kind than ``X``.
     """
 
-    predict: Predict
+    predict: Explainable
     represent: Representer
     X: Any  # instances
     y: Any = None  # and their right answers
@@ -96,7 +96,7 @@ class Subject(Record):
             made = self.train(X, y, seed)
         except Exception as cause:
             raise ModelError(
-                f"train(X, y, seed) failed with {type(cause).__name__} on {n_rows(X)} instances: {cause}"
+                f"train(X, y, seed) failed with {type(cause).__name__} on {n_rows(X)} instances: {safe_str(cause)}"
             ) from cause
         try:
             found, own = model_of(made, self.classes), self.model

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from veridical.errors import InputError, VeridicalError
+from veridical.errors import InputError, VeridicalError, describe_error
 from veridical.read.records import near
 
 
@@ -42,7 +42,7 @@ def finished(make: Callable[[], Any], what: str) -> Any:
     except VeridicalError:
         raise
     except Exception as cause:
-        raise InputError(f"{what} raised {type(cause).__name__}: {cause}") from cause
+        raise InputError(f"{what} raised {describe_error(cause)}") from cause
 
 
 def _module(name: str) -> ModuleType:

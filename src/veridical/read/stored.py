@@ -10,7 +10,7 @@ from typing import Any
 import joblib
 
 from veridical.attribute.network import Network, is_module
-from veridical.errors import InputError, require
+from veridical.errors import InputError, describe_error, require
 from veridical.read.files import check_unfolded
 from veridical.read.layouts import check_pixels, is_picture, scaled, stacked
 
@@ -32,7 +32,7 @@ def unpickled(path: Path, trust: bool) -> tuple[Any, tuple[str, ...]]:
             do = (
                 f"install {missing}" if missing else "run the command with the packages that the model was made by"
             )
-            raise InputError(f"{path} cannot be unpickled: {type(cause).__name__}: {cause}: {do}") from cause
+            raise InputError(f"{path} cannot be unpickled: {describe_error(cause)}: {do}") from cause
     return thing, tuple(dict.fromkeys(str(each.message).partition(". ")[0] for each in said))
 
 
@@ -51,7 +51,7 @@ def from_skops(path: Path, trust: bool) -> Any:
     except InputError:
         raise
     except Exception as cause:  # a damaged file raises anything
-        raise InputError(f"{path} cannot be read as a skops file: {type(cause).__name__}: {cause}") from cause
+        raise InputError(f"{path} cannot be read as a skops file: {describe_error(cause)}") from cause
 
 
 def from_torch(path: Path, trust: bool) -> Any:
@@ -72,7 +72,7 @@ def from_torch(path: Path, trust: bool) -> Any:
             )
             found = torch.jit.load(path) if scripted else torch.load(path, weights_only=False)
     except Exception as cause:
-        raise InputError(f"{path} cannot be read by torch: {type(cause).__name__}: {cause}") from cause
+        raise InputError(f"{path} cannot be read by torch: {describe_error(cause)}") from cause
     if isinstance(found, dict):
         raise InputError(
             f"{path} holds the weights of a network, not the network: write a function that makes it and loads "

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast, overload
 
 import numpy as np
 
-from veridical.errors import InputError, VeridicalError
+from veridical.errors import InputError, VeridicalError, safe_str
 from veridical.masks import ByLaw, Gaussian, Sizes, generator
 from veridical.records import (
     Bools,
@@ -309,7 +309,7 @@ def tried(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         raise
     except Exception as cause:
         shapes = ", ".join(f"an array of shape {a.shape}" if hasattr(a, "shape") else repr(a) for a in arguments)
-        raise InputError(f"{name} failed with {type(cause).__name__} on {shapes}: {cause}") from cause
+        raise InputError(f"{name} failed with {type(cause).__name__} on {shapes}: {safe_str(cause)}") from cause
 
 
 def checked_flag(name: str, value: Any) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from veridical.errors import InputError
+from veridical.errors import InputError, describe_error
 from veridical.masks import coins, removals
 from veridical.records import Bools, Features, Floats, Part, Predict, View
 from veridical.represent.masked import Listed, Masked, NoParts, checked_flag, checked_parts, unique
@@ -284,7 +284,7 @@ def split_by(split: Splitter, text: str) -> Spans:
         raise
     except Exception as cause:
         raise InputError(
-            f"split failed with {type(cause).__name__}: {cause}; it must give the (start, stop) of every part"
+            f"split failed with {describe_error(cause)}; it must give the (start, stop) of every part"
         ) from cause
 
 

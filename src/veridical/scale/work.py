@@ -16,16 +16,15 @@ from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model, heard, n_rows
 from veridical.attribute.factory import Factory
 from veridical.attribute.many import CHUNK, Work, first_found
-from veridical.attribute.models import model_of
+from veridical.attribute.models import Explainable, model_of
 from veridical.attribute.neighborhood import Answers
 from veridical.attribute.single import one_thread
-from veridical.errors import InputError, ModelError, VeridicalError
+from veridical.errors import InputError, ModelError, VeridicalError, describe_error
 from veridical.records import (
     Explanation,
     Floats,
     Instances,
     Method,
-    Predict,
     Representation,
     Representer,
     Seed,
@@ -84,7 +83,7 @@ class Open:
 class Job:
     """All that is needed to explain any chunk; it travels once to a worker."""
 
-    predict: Predict
+    predict: Explainable
     represent: Representer
     method: Method
     target: Any
@@ -134,7 +133,7 @@ def packed(job: Job) -> bytes:
 
 
 def _no_travel(name: str, reason: Exception) -> str:
-    why = f"cannot be sent to other processes ({type(reason).__name__}: {reason})"
+    why = f"cannot be sent to other processes ({describe_error(reason)})"
     if name == "predict":
         do = "pass vd.Factory(load_model) instead, where load_model() makes the model and returns predict"
         return f"the model {why}: {do}"

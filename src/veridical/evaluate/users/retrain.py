@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from veridical.attribute.given import checked_rule, explanations_of, listed, seed_of
-from veridical.errors import InputError, ModelError, check_number, check_whole
+from veridical.errors import InputError, ModelError, check_number, check_whole, describe_error
 from veridical.masks import child_of, generator
 from veridical.records import Explanation, Explanations, Floats, Predict, Record, Seed
 
@@ -107,7 +107,7 @@ class Study:
             predict = self.fit(removed)
         except Exception as cause:
             raise ModelError(
-                f"fit failed without {len(removed)} columns ({type(cause).__name__}: {cause}); perhaps nothing is "
+                f"fit failed without {len(removed)} columns ({describe_error(cause)}); perhaps nothing is "
                 "left to learn from: remove fewer"
             ) from cause
         if not callable(predict):
