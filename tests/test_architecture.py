@@ -52,6 +52,7 @@ DOORS = {
     ("records", "Explanation.__repr__", "render"),
     ("records", "Explanations.to_frame", "frames"),
     ("records", "Explanations.failed", "frames"),
+    ("records", "Explanation.to_dict", "exchange"),
     ("records", "Explanations.to_shap", "exchange"),
     ("records", "Explanations.__repr__", "render"),
     ("summarize", "Pick.to_frame", "frames"),

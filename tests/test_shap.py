@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import explanations as made
 import veridical as vd
 import view_cases as cases
+from veridical.errors import NoSumWarning
 from veridical.records import Explanations
 
 with warnings.catch_warnings():  # of shap and what it imports
@@ -37,7 +39,7 @@ def test_base_and_values_add_up_to_the_surrogate(case: Any) -> None:
     np.testing.assert_array_equal(found.values, e.weights)
     np.testing.assert_allclose(found.base_values + found.values.sum(), e.local_prediction)
     assert list(found.feature_names) == list(e.names)
-    assert found.output_names == str(e.target)
+    assert found.output_names.startswith(str(e.target))
 
 
 def test_the_base_is_the_intercept_where_parts_are_there_or_not() -> None:
@@ -93,7 +95,8 @@ def test_many_rows_are_columns_of_the_table() -> None:
     np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), [e.local_prediction for e in many])
     ages = found.data[:, 0]
     assert (np.diff(ages) > 0).all()  # bins can be colored from low to high
-    assert np.isnan(found.data[:, 1]).all()
+    assert ages.tolist() == [20.0, 40.0, 60.0, 80.0]
+    assert found.data[:, 1].tolist() == ["rent", "own"] * 2
     assert found.display_data[:, 1].tolist() == ["rent", "own"] * 2
 
 
@@ -115,4 +118,43 @@ def test_parts_at_different_places_are_refused() -> None:
 
 
 def test_rows_of_several_targets_name_none() -> None:
-    assert made.many(12).to_shap().output_names is None
+    assert made.many(12).to_shap().output_names.startswith("several targets")
+
+
+def test_data_are_the_rows_own_values() -> None:
+    table = pd.DataFrame({"a": [2.0, 0.0, 1.0, 3.0] * 10, "b": [0.5, 1.5, 2.5, 3.5] * 10})
+    many = vd.explain_many(lambda D: D["a"] + D["b"], vd.Rows(table), table.head(3))
+    np.testing.assert_array_equal(many.to_shap().data, table.head(3))
+    np.testing.assert_array_equal(many[1].to_shap().data, table.iloc[1])
+    assert many[1].to_shap().feature_names == ["a", "b"]
+    mixed = table.assign(c=pd.Categorical(["x", "y"] * 20), d=pd.date_range("2024", periods=40))
+    one = vd.explain(lambda D: D["a"] + (D["c"] == "x"), vd.Rows(mixed), mixed.iloc[2]).to_shap()
+    assert one.data.tolist() == mixed.iloc[2].tolist()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("rows", "method"),
+    [({"discretize": vd.Continuous()}, vd.Lime(n_samples=64)), ({}, vd.Occlusion()), ({}, vd.Sensitivity())],
+    ids=["per sd", "occlusion", "sensitivity"],
+)
+def test_weights_that_are_no_shares_say_so(rows: Any, method: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    e = vd.explain(lambda X: X @ [1.0, 2.0, 0.0], vd.Rows(X, **rows), X[0], method=method)
+    with pytest.warns(NoSumWarning, match="do not add up"):
+        found = e.to_shap()
+    assert "do not add up" in found.output_names
+    for fair in (vd.Lime(n_samples=64), vd.KernelShap()):
+        assert vd.explain(lambda X: X @ [1.0, 2.0, 0.0], vd.Rows(X), X[0], method=fair).to_shap().output_names
+
+
+def test_parts_that_were_not_tested() -> None:
+    e = made.mushroom()
+    weights, intervals = e.weights.copy(), e.intervals.copy()
+    weights[1], intervals[1] = np.nan, np.nan
+    untested = replace(e, weights=weights, intervals=intervals)
+    one, many = untested.to_shap(), Explanations((untested, e)).to_shap()
+    assert one.feature_names[1].endswith("(not tested)")
+    assert many.display_data[0, 1] == "not tested"
+    for values in (one.values, many.values, one.base_values, many.base_values):
+        assert np.isfinite(values).all()

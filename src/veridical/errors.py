@@ -11,6 +11,7 @@ from typing import Any
 
 JOINERS = frozenset("\u200c\u200d")  # invisible, but Persian and emoji cannot do without
 LONGEST = 4000  # characters of a message
+INSTALLED_AS = {"PIL": "pillow", "skimage": "scikit-image", "distributed": "'dask[distributed]'"}  # by import name
 
 
 class VeridicalError(Exception):
@@ -37,6 +38,10 @@ class ModelError(VeridicalError, ValueError):
 
 class RowsFailedWarning(UserWarning):
     """Some of many rows could not be explained: ``failed`` says which, and why."""
+
+
+class NoSumWarning(UserWarning):
+    """Weights were handed to something that adds them up, and they are no shares of the prediction."""
 
 
 class MissingPackage(VeridicalError, ImportError):  # noqa: N818 - reads as what it is
@@ -90,14 +95,20 @@ def safe_repr(value: Any, longest: int = 200) -> str:
 
 
 def require(module: str, *, extra: str) -> ModuleType:
-    """Import an optional module, or say which extra brings it."""
+    """Import an optional module, or say what to install, in a checkout too."""
     try:
         return importlib.import_module(module)
     except ImportError as cause:
         package = module.partition(".")[0]
         raise MissingPackage(
-            f"this needs {package}, which is not installed: pip install 'veridical[{extra}]'"
+            f"this needs {package}, which is not installed: {install_words(package, extra)}"
         ) from cause
+
+
+def install_words(package: str, extra: str) -> str:
+    """How to install a package, or the extra that has it, from an index or in a checkout."""
+    name = INSTALLED_AS.get(package, package)
+    return f"pip install {name} (or the extra that has it: 'veridical[{extra}]', in a checkout '.[{extra}]')"
 
 
 def tame(text: str, longest: int = LONGEST) -> str:

@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from numbers import Real
+import math
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import date, time
+from fractions import Fraction
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from veridical.errors import InputError, require
+from veridical.errors import InputError, NoSumWarning, require
 from veridical.evaluate.align import check_places, keys_of
-from veridical.records import Explanation, Floats, Part
+from veridical.records import PER_UNIT, Explanation, Floats, Part
 
+NO_SUMS = frozenset(  # methods whose weights are each of its own: they are no shares of the prediction
+    {
+        *("Counterfactual", "DeconvNet", "Either", "Gradient", "Greedy", "GuidedBackprop", "Occlusion", "Parzen"),
+        *("PatternNet", "RandomParts", "Sensitivity", "SmoothGrad", "SmoothGradSquared", "Undo", "VarGrad"),
+    }
+)
 ABSENT, PRESENT = "not there", "there"
 PLACED = frozenset({"region", "tile", "slice", "stem", "window", "band"})  # parts whose value is their number
 
 
 def one_for_shap(e: Explanation) -> Any:
-    """One explanation, its parts by their names."""
+    """One explanation, its parts by their names; by their columns where the row's own values stand beside them."""
     shap = require("shap", extra="shap")
     low, high = _bounds(e)
+    columns = [part.column for part in e.parts]
+    named = bool(e.values) and len(set(columns)) == len(columns)
+    names = columns if named else list(e.names)
+    tested = ~np.isnan(e.weights)
     found = shap.Explanation(
-        values=np.array(e.weights),
+        values=np.where(tested, e.weights, 0.0),
         base_values=_base(e),
-        feature_names=list(e.names),
+        data=_data(np.array([e.values], dtype=object))[0] if named else None,
+        feature_names=[name if ok else f"{name} (not tested)" for name, ok in zip(names, tested, strict=True)],
         lower_bounds=low,
         upper_bounds=high,
     )
-    found.output_names = str(e.target)  # a text is taken here, but not above
+    found.output_names = _output_name([e])  # a text is taken here, but not above
     return found
 
 
@@ -42,30 +57,111 @@ def many_for_shap(items: Sequence[Explanation]) -> Any:
     keys = [list(each) for each in keys_of(items)]
     names = _names(keys, items)
     at = {key: j for j, key in enumerate(names)}
-    values, data = (np.zeros((len(items), len(names))) for _ in range(2))
+    values, data = np.zeros((len(items), len(names))), np.zeros((len(items), len(names)), dtype=object)
     bounds, shown = np.zeros((2, *values.shape)), np.full(values.shape, ABSENT, dtype=object)
     for i, (e, own) in enumerate(zip(items, keys, strict=True)):
         places = [at[key] for key in own]
-        values[i, places], bounds[:, i, places] = e.weights, _bounds(e)
-        data[i, places] = [_number(part) for part in e.parts]
-        shown[i, places] = [_shown(part) for part in e.parts]
+        values[i, places], bounds[:, i, places] = np.nan_to_num(e.weights), _bounds(e)
+        for j, part, *value in zip(places, e.parts, *([e.values] if e.values else []), strict=True):
+            data[i, j] = _number(part) if not value or value[0] is None else value[0]
+            shown[i, j] = _shown(part) if not value else _written(value[0])
+        shown[i, [j for j, weight in zip(places, e.weights, strict=True) if np.isnan(weight)]] = "not tested"
     found = shap.Explanation(
         values=values,
         base_values=np.array([_base(e) for e in items]),
-        data=data,
+        data=_data(data),
         display_data=shown,
         feature_names=list(names.values()),
         lower_bounds=bounds[0],
         upper_bounds=bounds[1],
     )
-    targets = {str(e.target) for e in items}
-    found.output_names = targets.pop() if len(targets) == 1 else None
+    found.output_names = _output_name(items)
     return found
+
+
+def _data(values: Any) -> Any:
+    """Numbers as floats, and anything else as it is."""
+    numbers = all(isinstance(value, (Real, np.bool_)) for value in values.ravel())
+    return values.astype(np.float64) if numbers else values
+
+
+def _output_name(items: Sequence[Explanation]) -> str | None:
+    """The target, if there is one; and that weights do not add up to the prediction, where they do not."""
+    targets = {str(e.target) for e in items}
+    name = targets.pop() if len(targets) == 1 else None
+    why = next(filter(None, map(why_no_sum, items)), "")
+    if why:
+        warnings.warn(f"{why}: read base value and sum of shap's plots as no more", NoSumWarning, stacklevel=4)
+        return f"{name or 'several targets'} ({why})"
+    return name
+
+
+def why_no_sum(e: Explanation) -> str:
+    """Why the weights are no decomposition of the prediction, or nothing where they are."""
+    method = e.recipe.get("method")
+    name = method.get("name", "") if isinstance(method, Mapping) else ""
+    if any(part.relation == PER_UNIT for part in e.parts):
+        return "weights are per standard deviation of a number, and do not add up to the prediction"
+    if name in NO_SUMS or e.purpose == "change" or e.path:
+        return f"weights of {name or 'this method'} do not add up to the prediction"
+    if not np.isclose(e.intercept + np.nansum(e.weights), e.local_prediction, rtol=1e-6, atol=1e-9):
+        return "weights do not add up to the prediction"
+    return ""
+
+
+def plain_dict(e: Explanation) -> dict[str, Any]:
+    """An explanation as plain Python that ``json.dumps`` takes."""
+    verdict = e.verdict
+    return {
+        "row": to_plain(e.row),
+        "target": to_plain(e.target),
+        **{key: to_plain(getattr(e, key)) for key in ("prediction", "local_prediction", "intercept", "fidelity")},
+        "parts": [
+            {
+                "name": part.name,
+                "column": part.column,
+                "value": to_plain(e.values[j]) if e.values else None,
+                "weight": to_plain(e.weights[j]),
+                "low": to_plain(e.intervals[j, 0]),
+                "high": to_plain(e.intervals[j, 1]),
+            }
+            for j, part in enumerate(e.parts)
+        ],
+        "verdict": {
+            "passed": bool(verdict.passed),
+            "sentence": str(verdict.sentence),
+            "observed": to_plain(verdict.observed),
+            "expected": to_plain(verdict.expected),
+        },
+        "n_calls": int(e.n_calls),
+        "purpose": e.purpose,
+        "notes": list(e.notes),
+        "recipe": to_plain(e.recipe),
+    }
+
+
+def to_plain(value: Any) -> Any:
+    """A value as JSON has it: nan and infinity are None, dates are ISO 8601, and what is left is its text."""
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return None if value is None else bool(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real) and not isinstance(value, Fraction):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(each) for each in value]
+    if value is pd.NA or value is pd.NaT:
+        return None
+    return value.isoformat() if isinstance(value, (date, time)) else str(value)
 
 
 def _base(e: Explanation) -> float:
     """What is left of the surrogate's value without the weights."""
-    return float(e.local_prediction - e.weights.sum())
+    return float(e.local_prediction - np.nansum(e.weights))
 
 
 def _bounds(e: Explanation) -> Floats:
@@ -99,6 +195,13 @@ def _plain(value: Any) -> float:
     if isinstance(value, pd.Timestamp) and not pd.isna(value):
         return float(value.timestamp())
     return float(value) if isinstance(value, (Real, np.bool_)) else float("nan")
+
+
+def _written(value: Any) -> str:
+    """The row's own value, to be read before "= its column"."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "missing"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _shown(part: Part) -> str:

@@ -544,13 +544,25 @@ class Explanation(Seen):
 
         return frame([self])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything a service needs, as plain Python that ``json.dumps`` takes; nan and infinity are None.
+
+        Keys: ``row``, ``target``, ``prediction``, ``local_prediction``, ``intercept``, ``fidelity``, ``parts``
+        (with ``name``, ``column``, ``value``, ``weight``, ``low`` and ``high`` each), ``verdict``, ``n_calls``,
+        ``purpose``, ``notes`` and ``recipe``. What JSON has no type for is its text; ``save`` keeps all types.
+        """
+        from veridical.exchange import plain_dict
+
+        return plain_dict(self)
+
     def to_shap(self) -> Any:
         """A ``shap.Explanation``, so that shap's plots (waterfall, bar, force) work on this one.
 
-        Its values are the weights, its base value is what is left of the surrogate's value without them: base plus
-        values is ``local_prediction``. They are Shapley values only if the method was ``KernelShap``: a weight of
-        LIME says how much a part matters near the instance. A part is there (1) or taken away (0): a bin of a
-        column, a word, a region; the weight of a number that is not binned is of one standard deviation.
+        Its values are the weights, ``data`` the row's own values, and its base value what is left of the
+        surrogate's value without the weights: base plus values is ``local_prediction``. They are Shapley values
+        only if the method was ``KernelShap``: a weight of LIME says how much a part matters near the instance. Where
+        weights are no shares of the prediction (numbers that are not binned, occlusion, sensitivity, gradients), a
+        ``NoSumWarning`` and ``output_names`` say so. Parts that were not tested are 0, and named so.
         Intervals become lower and upper bounds, which the waterfall draws; it calls the base E[f(X)], which here
         is the surrogate's value without any part.
         """
@@ -612,9 +624,9 @@ class Explanations(Seen):
         """A ``shap.Explanation`` of all rows, so that shap's plots (beeswarm, bar, heatmap) work on them.
 
         A column for each column of a table or each word; what a row does not have is 0 there. Values and base
-        values are as those of one explanation, each of its own row's target. ``data`` is a number to color by: the
-        value of a column, or the middle or edge of its bin, 1 where a word is there; ``display_data`` says it in
-        words. Parts of pictures, sounds and series must lie at the same places in all rows.
+        values are as those of one explanation, each of its own row's target. ``data`` are the rows' own values, as
+        objects where some are no numbers, and 1 where a word is there; ``display_data`` says it in words. Parts of
+        pictures, sounds and series must lie at the same places in all rows.
         """
         from veridical.exchange import many_for_shap
 

@@ -18,7 +18,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as cause:
         if (cause.name or "").partition(".")[0] not in ("typer", "rich", "click"):
             raise
-        print(f"veridical: commands need {cause.name}: pip install 'veridical[cli]'", file=sys.stderr)
+        what = f"pip install {cause.name} (or the extra that has it: 'veridical[cli]', in a checkout '.[cli]')"
+        print(f"veridical: commands need {cause.name}: {what}", file=sys.stderr)
         return BROKEN
     try:
         app(arguments, prog_name="veridical")
