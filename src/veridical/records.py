@@ -560,9 +560,9 @@ class Explanation(Seen):
 
         Its values are the weights, ``data`` the row's own values, and its base value what is left of the
         surrogate's value without the weights: base plus values is ``local_prediction``. They are Shapley values
-        only if the method was ``KernelShap``: a weight of LIME says how much a part matters near the instance. Where
-        weights are no shares of the prediction (numbers that are not binned, occlusion, sensitivity, gradients), a
-        ``NoSumWarning`` and ``output_names`` say so. Parts that were not tested are 0, and named so.
+        only if the method was ``KernelShap``: a weight of LIME says how much a part matters near the instance.
+        Where weights are no shares of the prediction (numbers that are not binned, occlusion, sensitivity,
+        gradients), a ``NoSumWarning`` and ``output_names`` say so. Parts that were not tested are 0, and named so.
         Intervals become lower and upper bounds, which the waterfall draws; it calls the base E[f(X)], which here
         is the surrogate's value without any part.
         """
