@@ -183,7 +183,12 @@ def _write_frame(record: Framed, stream: BinaryIO) -> None:
     pa, pq = require("pyarrow", extra="parquet"), require("pyarrow.parquet", extra="parquet")
     kind = type(record)
     with as_unicode():
-        table = pa.Table.from_pandas(record.to_frame(), preserve_index=False)
+        frame = record.to_frame()
+        try:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+        except (pa.ArrowException, OverflowError):  # targets of several kinds, which the record beside it has
+            mixed = frame.columns[[kind.kind == "O" for kind in frame.dtypes]]
+            table = pa.Table.from_pandas(frame.astype(dict.fromkeys(mixed, str)), preserve_index=False)
         whole = STRICT.encode(PACKERS[kind](record))
         head = {**_head(record), KINDS[kind]: whole, "checksum": _checksum(whole)}
         known = {**(table.schema.metadata or {}), **{key: str(value) for key, value in head.items()}}

@@ -7,7 +7,7 @@ from typing import Any
 
 from veridical.debug.audit import OUTCOMES, Audit, Result
 from veridical.packing.explanations import Pool, pack_verdict
-from veridical.packing.values import finite, pack, unpack
+from veridical.packing.values import counted, finite, mapping, pack, unpack
 
 
 def pack_audit(a: Audit) -> dict[str, Any]:
@@ -38,9 +38,9 @@ def unpack_audit(body: Mapping[str, Any]) -> Audit:
     return Audit(
         pool.text(body["title"]),
         tuple(_result(entry, pool) for entry in body["results"]),
-        int(body["n_calls"]),
+        counted(body["n_calls"]),
         float(body["seconds"]),
-        unpack(body["recipe"]),
+        mapping(unpack(body["recipe"])),
         pool.texts(body["notes"]),
     )
 

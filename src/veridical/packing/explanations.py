@@ -10,8 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from veridical.packing.values import finite, floats, numbers, pack, pack_view, parse, unpack, unpack_view
-from veridical.records import Explanation, Failure, Measured, Output, Part, Verdict, View
+from veridical.packing.values import (
+    counted,
+    finite,
+    floats,
+    mapping,
+    numbers,
+    pack,
+    pack_view,
+    parse,
+    unpack,
+    unpack_view,
+)
+from veridical.packing.views import check_map, check_view
+from veridical.records import Explanation, Failure, Measured, Output, Part, Verdict
 
 NUMBERS = ("intercept", "prediction", "local_prediction", "fidelity", "effective_size", "top_probability")
 TEXTS = {"names": "name", "columns": "column", "relations": "relation"}  # of the parts
@@ -136,11 +148,11 @@ class Pool:
 
     def failures(self, packed: Any) -> tuple[Failure, ...]:
         """The inverse of ``pack_failures``."""
-        return tuple(Failure(unpack(row), int(number), self.text(error)) for row, number, error in packed)
+        return tuple(Failure(unpack(row), counted(number), self.text(error)) for row, number, error in packed)
 
     def recipe(self, text: str) -> Mapping[str, Any]:
         if text not in self._recipes:
-            self._recipes[text] = MappingProxyType(unpack(parse(text)))
+            self._recipes[text] = MappingProxyType(dict(mapping(unpack(parse(text)))))
         return self._recipes[text]
 
     def verdict(self, body: Mapping[str, Any]) -> Verdict:
@@ -160,7 +172,7 @@ class Pool:
             self._nulls(more["nulls"]),
             tuple(map(self._measured, more["measures"])),
             tuple(map(self.explanation, more["evidence"])),
-            tuple(int(row) for row in more["rows"]),
+            tuple(counted(row) for row in more["rows"]),
             self.texts(more["notes"]),
         )
 
@@ -169,7 +181,7 @@ class Pool:
 
     def _measured(self, entry: Any) -> Measured:
         name, value, low, high, n, nulls = entry
-        return Measured(self.text(name), float(value), float(low), float(high), int(n), self._nulls(nulls))
+        return Measured(self.text(name), float(value), float(low), float(high), counted(n), self._nulls(nulls))
 
     def explanation(self, body: Mapping[str, Any]) -> Explanation:
         """The inverse of ``pack_explanation``."""
@@ -192,24 +204,17 @@ class Pool:
             weights,
             intervals,
             **{name: float(found[name]) for name in NUMBERS},
-            n_calls=int(found["n_calls"]),
+            n_calls=counted(found["n_calls"]),
             target=self.target(found["target"]),
-            top_k=int(found["top_k"]),
+            top_k=counted(found["top_k"]),
             unsettled=tuple(self.texts(group) for group in found["unsettled"]),
             verdict=self.verdict(found),
             recipe=self.recipe(found["recipe"]),
             notes=self.texts(found["notes"]),
             path=self.texts(found["path"]),
-            view=_view(found.get("view")),
-            map=unpack_view(found.get("map")),
+            view=check_view(unpack_view(found.get("view")), len(parts)),
+            map=check_map(unpack_view(found.get("map"))),
             purpose=self.text(found.get("purpose", "content")),
             row=unpack(found.get("row")),
             values=values,
         )
-
-
-def _view(packed: Any) -> View | None:
-    view = unpack_view(packed)
-    if not isinstance(view, View | None):
-        raise TypeError(f"a view was wanted, {type(view).__name__} came")
-    return view

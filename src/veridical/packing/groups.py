@@ -7,7 +7,7 @@ from typing import Any
 
 from veridical.packing.explanations import Pool, pack_target, pack_verdict
 from veridical.packing.objects import pack_object, pack_part, unpack_object, unpack_part
-from veridical.packing.values import finite, floats, numbers, pack, text, unpack, whole
+from veridical.packing.values import counted, finite, floats, mapping, numbers, pack, text, unpack, whole
 from veridical.summarize.records import Grouping, Membership, Region
 
 ARRAYS = ("weights", "intercepts", "intervals", "fidelities")
@@ -52,11 +52,11 @@ def unpack_grouping(body: Mapping[str, Any]) -> Grouping:
         float(body["error"]),
         float(body["ceiling"]),
         pool.target(body["target"]),
-        int(body["n_calls"]),
+        counted(body["n_calls"]),
         pool.verdict(body["verdict"]),
         unpack_object(body["space"]),
         unpack_object(body["gate"]),
-        unpack(body["recipe"]),
+        mapping(unpack(body["recipe"])),
         pool.texts(body["notes"]),
     )
 
@@ -79,9 +79,12 @@ def unpack_membership(body: Mapping[str, Any]) -> Membership:
     values, reasons, weights = (floats(body[key]) for key in ("values", "reasons", "weights"))
     if {each.shape for each in (values, reasons, weights)} != {(len(parts),)}:
         raise ValueError(f"{len(parts)} parts, but lists of other lengths")
+    group, probabilities = counted(body["group"]), floats(body["probabilities"])
+    if probabilities.ndim != 1 or not 0 <= group < len(probabilities):
+        raise ValueError(f"{len(probabilities)} groups, and group {group} is none of them")
     return Membership(
-        int(body["group"]),
-        floats(body["probabilities"]),
+        group,
+        probabilities,
         parts,
         values,
         reasons,

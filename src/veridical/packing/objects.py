@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.sparse import csr_matrix, issparse
 
 from veridical.errors import InputError
-from veridical.packing.values import PLAIN, RARE, pack, pack_view, text, unpack, unpack_view
+from veridical.packing.values import PLAIN, RARE, pack, pack_view, sparse, text, unpack, unpack_view
 from veridical.records import Part
 from veridical.represent.background import Background
 from veridical.represent.columns import Binned, Coded, Normal
@@ -146,9 +146,7 @@ def _pack_sparse(matrix: Any) -> Any:
 
 def _unpack_sparse(packed: Mapping[str, Any]) -> Any:
     arrays = tuple(unpack_view(packed[key]) for key in ("data", "indices", "indptr"))
-    found = csr_matrix(arrays, shape=tuple(packed["shape"]))
-    found.check_format(full_check=True)
-    return found
+    return sparse(arrays, packed["shape"])
 
 
 def _pack_background(b: Background) -> Any:

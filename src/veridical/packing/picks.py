@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from veridical.packing.explanations import pack_target, unpack_target
 from veridical.packing.objects import pack_part, unpack_part
-from veridical.packing.values import finite, floats, numbers, pack_view, text, unpack_view, whole
-from veridical.records import View
+from veridical.packing.values import counted, finite, floats, numbers, pack_view, sparse, text, unpack_view, whole
+from veridical.packing.views import check_view
 from veridical.summarize.records import Concept, Pick
 
 
@@ -41,8 +40,7 @@ def unpack_pick(body: Mapping[str, Any]) -> Pick:
     chosen, importance = whole(body["chosen"]), floats(body["importance"])
     shape, arrays = (len(chosen), len(parts)), body["weights"]
     rows = (floats(arrays["data"]), *(whole(arrays[key]).astype(np.int32) for key in ("indices", "indptr")))
-    weights = csr_matrix(rows, shape=shape)
-    weights.check_format(full_check=True)
+    weights = sparse(rows, shape)
     for array in (weights.data, weights.indices, weights.indptr):
         array.flags.writeable = False
     found = Pick(
@@ -55,7 +53,7 @@ def unpack_pick(body: Mapping[str, Any]) -> Pick:
         tuple(map(unpack_target, body["targets"])),
         weights,
         tuple(map(unpack_target, body["chosen_targets"])),
-        int(body["n"]),
+        counted(body["n"]),
         floats(body["random"]).reshape(-1, 2),
         tuple(map(_concept, body["concepts"])),
         tuple(map(text, body["notes"])),
@@ -71,8 +69,6 @@ def unpack_pick(body: Mapping[str, Any]) -> Pick:
 
 
 def _concept(body: Mapping[str, Any]) -> Concept:
-    view = unpack_view(body["view"])
-    if not isinstance(view, View | None):
-        raise TypeError(f"a view was wanted, {type(view).__name__} came")
+    view = check_view(unpack_view(body["view"]), None)
     row, part = body["typical"]
-    return Concept(text(body["name"]), whole(body["members"]).reshape(-1, 2), (int(row), int(part)), view)
+    return Concept(text(body["name"]), whole(body["members"]).reshape(-1, 2), (counted(row), counted(part)), view)

@@ -8,7 +8,8 @@ from typing import Any
 from veridical.errors import InputError
 from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score
 from veridical.packing.explanations import Pool, pack_explanation
-from veridical.packing.values import floats, numbers, pack, pack_view, text, unpack, unpack_view
+from veridical.packing.values import counted, floats, mapping, numbers, pack, pack_view, text, unpack, unpack_view
+from veridical.packing.views import check_sounds, check_view
 
 
 def pack_report(r: Report) -> dict[str, Any]:
@@ -63,9 +64,9 @@ def unpack_report(body: Mapping[str, Any]) -> Report:
         tuple(map(text, body["nulls"])),
         tuple(map(_score, body["scores"])),
         tuple(map(_comparison, body["comparisons"])),
-        int(body["n_instances"]),
-        int(body["n_calls"]),
-        unpack(body["recipe"]),
+        counted(body["n_instances"]),
+        counted(body["n_calls"]),
+        mapping(unpack(body["recipe"])),
         tuple(map(text, body["notes"])),
         tuple(map(text, body.get("references", ()))),
         tuple(map(_curve, body.get("curves", ()))),
@@ -89,7 +90,7 @@ def _metric(entry: Any) -> Metric:
 def _score(entry: Any) -> Score:
     metric, method, values, mean, low, high, n, null, reason = entry
     numbers = (float(mean), float(low), float(high))
-    return Score(text(metric), text(method), floats(values), *numbers, int(n), null is True, text(reason))
+    return Score(text(metric), text(method), floats(values), *numbers, counted(n), null is True, text(reason))
 
 
 def _comparison(entry: Any) -> Comparison:
@@ -110,9 +111,10 @@ def _example(entry: Mapping[str, Any], pool: Pool) -> Example:
     label, wanted = unpack(entry["label"]), unpack(entry["wanted"])
     before, after = (float(unpack(entry[key])) for key in ("before", "after"))
     explanations = tuple(map(pool.explanation, entry["explanations"]))
-    view, sounds = unpack_view(entry["original"]), unpack_view(entry["sounds"])
+    view = check_view(unpack_view(entry["original"]), None)
+    sounds = check_sounds(unpack_view(entry["sounds"]))
     parts, methods = pool.texts(entry["parts"]), pool.texts(entry["methods"])
-    known = text(entry["cause"]), int(entry["row"]), label, wanted, before, after
+    known = text(entry["cause"]), counted(entry["row"]), label, wanted, before, after
     return Example(*known, parts, methods, explanations, view, sounds)
 
 

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_matrix
 
 from veridical.errors import InputError
 from veridical.records import View
@@ -279,7 +280,39 @@ def floats(values: Any) -> Any:
 
 
 def whole(values: Any) -> Any:
+    found = np.array(values)
+    if found.size and found.dtype.kind not in "iu":
+        raise TypeError("whole numbers were wanted")
     return np.array(values, dtype=np.int64)
+
+
+def sparse(arrays: Sequence[Any], shape: Sequence[Any]) -> csr_matrix:
+    """A matrix by the rules of CSR, which are checked: SciPy reads what breaks them beyond its memory."""
+    n_rows, n_columns = (counted(each) for each in shape)
+    data, columns, ends = (np.asarray(each) for each in arrays)
+    if not all(each.ndim == 1 and (each.dtype.kind in "iu" or not each.size) for each in (ends, columns)):
+        raise TypeError("places in a matrix are whole numbers")
+    fits = len(ends) == n_rows + 1 and ends[0] == 0 and ends[-1] == len(columns)
+    inside = not columns.size or (columns.min() >= 0 and columns.max() < n_columns)
+    if not fits or not inside or data.shape != columns.shape or (np.diff(ends) < 0).any() or n_columns < 0:
+        raise ValueError("the parts of a matrix do not fit each other")
+    found = csr_matrix((data, columns, ends), shape=(n_rows, n_columns))
+    found.check_format(full_check=True)
+    return found
+
+
+def counted(value: Any) -> int:
+    """A whole number that an array of them can hold."""
+    found = int(value)
+    if not -(2**63) <= found < 2**63:
+        raise OverflowError("a number of 64 bits was wanted")
+    return found
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"a mapping was wanted, {type(value).__name__} came")
+    return value
 
 
 def text(value: Any) -> str:

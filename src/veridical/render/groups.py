@@ -174,7 +174,8 @@ def reasons_of(m: Membership, k: int = MOST_REASONS) -> list[int]:
 
 def effects_of(m: Membership) -> tuple[list[int], Floats]:
     """The features that the group's explanation uses, heaviest effect first; the effect of every feature (d,)."""
-    effects = m.weights * m.values
+    with np.errstate(over="ignore", invalid="ignore"):
+        effects = m.weights * m.values
     used = np.flatnonzero(m.weights)
     order = used[np.lexsort((-np.abs(m.weights[used]), -np.abs(effects[used])))]
     return order.tolist(), effects

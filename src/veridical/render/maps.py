@@ -26,9 +26,9 @@ DOWN = ((247, 247, 247), (245, 176, 112), (163, 74, 0))
 
 def planes(e: Explanation) -> Floats | None:
     """The map as frames (f, h, w) that lie on those of the view, its channels summed; none if it does not fit."""
-    if e.map is None or e.view is None:
+    if not isinstance(e.map, np.ndarray) or e.view is None:
         return None
-    values = np.asarray(e.map)
+    values = e.map
     if values.dtype.kind not in "biuf" or not values.size:
         return None
     known = np.nan_to_num(values.astype(np.float64), posinf=0.0, neginf=0.0)

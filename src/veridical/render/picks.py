@@ -66,7 +66,7 @@ def pick_sentence(p: Pick) -> str:
 def chance_words(p: Pick, step: int) -> str:
     """What as many random rows cover, with the standard deviation."""
     mean, spread = p.random[step] / (p.total or 1.0)
-    known = f" ± {round(100 * float(spread))}" if np.isfinite(spread) else ""
+    known = f" ± {round(100 * float(spread))}" if np.isfinite(100 * float(spread)) else ""
     return f"{percent(float(mean))}{known}"
 
 
@@ -159,6 +159,6 @@ def _parts(p: Pick, m: Matrix, width: int) -> list[str]:
     names = column(named, width - digits - last - 28)
     lines = [f"  {'':{cells(names[0]) + 14}}  {'importance':>{digits}}  shown first"]
     for name, value, number, row in zip(names, values, numbers, first, strict=True):
-        lines.append(f"  {name}  {solid(value / values[0] * 12):<12}  {number:>{digits}}  {row}")
+        lines.append(f"  {name}  {solid(float(value) / float(values[0]) * 12):<12}  {number:>{digits}}  {row}")
     left = m.n_parts - len(m.columns)
     return [*lines, *([f"and {count(left, 'part')} with {percent(m.rest)} of the importance"] if left > 0 else [])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -104,7 +105,8 @@ def chart(
     heads: tuple[str, str] = ("weight", "95 % interval"),
 ) -> list[str]:
     """One line a part: name, bar around a common zero, number, and a last column."""
-    show, longest = decimals(values), float(np.abs(values).max()) or 1.0
+    sizes = np.abs(values)
+    show, longest = decimals(values), float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
     numbers = [show(value) for value in values]
     digits = max(len(heads[0]), *map(len, numbers))
     taken = digits + max(map(cells, (heads[1], *last))) + 8
@@ -112,7 +114,7 @@ def chart(
     half = max((width - taken - cells(shown[0]) - 1) // 2, 4)
     lines = [f"  {'':{cells(shown[0]) + 2 * half + 3}}  {heads[0]:>{digits}}  {heads[1]}"]
     for name, value, written, beside in zip(shown, values, numbers, last, strict=True):
-        bar = solid(abs(value) / longest * half) if value else ""
+        bar = solid(min(abs(value) / longest, 1.0) * half) if value and not math.isnan(value) else ""
         left, right = (bar[::-1].replace("▌", "▐"), "") if value < 0 else ("", bar)
         lines.append(f"  {name}  {left:>{half}}│{right:<{half}}  {written:>{digits}}  {beside}")
     return lines
@@ -120,7 +122,7 @@ def chart(
 
 def solid(length: float) -> str:
     """A bar of this many characters, to half a character; never nothing."""
-    halves = max(round(2 * length), 1)
+    halves = max(round(2 * length), 1) if math.isfinite(length) else 1
     return "█" * (halves // 2) + "▌" * (halves % 2)
 
 

@@ -79,7 +79,7 @@ def count(n: int, what: str) -> str:
 
 def percent(share: float) -> str:
     """A share as a whole percentage that is 0 or 100 only when it is exactly so."""
-    if not math.isfinite(share):
+    if not math.isfinite(100 * share):
         return "unknown"
     rounded = round(100 * share)
     if rounded == 100 and share < 1:

@@ -76,6 +76,8 @@ def sound_of_tiles(samples: Floats, rate: float, bounds: Floats) -> Floats:
 def _inside(samples: Floats, rate: float, groups: Sequence[Floats]) -> Floats:
     """What lies in the rectangles of each group, as sounds, one a group."""
     n = len(samples)
+    if not n:
+        return np.zeros((len(groups), 0))
     width = min(2 ** round(np.log2(max(WINDOW * rate, 16))), max(2 ** (n.bit_length() - 1), 4))
     settings: dict[str, Any] = {"fs": rate, "nperseg": width, "noverlap": 3 * width // 4}
     hertz, times, bins = signal.stft(np.asarray(samples, dtype=np.float64), **settings)

@@ -94,7 +94,8 @@ class Store(Record):
     def __getitem__(self, index: slice) -> Explanations: ...
     def __getitem__(self, index: int | slice) -> Explanation | Explanations:
         if isinstance(index, slice):
-            return self._some(range(*index.indices(self.n_rows)))
+            wanted = range(*index.indices(self.n_rows))
+            return self._some(_below(wanted, max((r.stop for r in self.receipts), default=0)))
         number = operator.index(index) + (self.n_rows if index < 0 else 0)
         if not 0 <= number < self.n_rows:
             raise IndexError(f"row {index} of {self.n_rows}")
@@ -243,6 +244,13 @@ class Store(Record):
 
     def _some(self, numbers: Sequence[int]) -> Explanations:
         return Explanations(tuple(e for e in self._found(numbers) if isinstance(e, Explanation)))
+
+
+def _below(numbers: range, stop: int) -> range:
+    """Those of some numbers that are less than another."""
+    n = len(range(numbers.start, stop, numbers.step)) if numbers.step > 0 else 0
+    skipped = max(-(-(numbers.start - stop + 1) // -numbers.step), 0) if numbers.step < 0 else 0
+    return numbers[:n] if numbers.step > 0 else numbers[skipped:]
 
 
 def _mixed(numbers: Any) -> Any:
