@@ -93,6 +93,8 @@ def answer(X: Any) -> Any:
 
 
 def explainable(name: str) -> bool:
+    if name == "surrogate":  # rows whose parts have no valid name fail, each alone: see below
+        return False
     X = pd.DataFrame({"c": COLUMNS[name], "x": NUMBERS / 7.0})
     try:
         vd.Rows(X)(X.iloc[[0]])
@@ -129,7 +131,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Any:
     store = vd.explain_many(answer, vd.Rows(X[["x"]]), X, method=METHOD, store=path, keep=list(COLUMNS))
     store.check()
     found = store.to_frame()
-    return X.loc[found["row"]].reset_index(drop=True), found
+    return X.loc[found["number"]].reset_index(drop=True), found
 
 
 @pytest.mark.parametrize("name", list(COLUMNS))
@@ -183,7 +185,7 @@ def test_columns_of_one_text_stay_apart(tmp_path: Path) -> None:
     store.check()
     found = store.to_frame()
     for label in (1, 2, "2"):
-        assert found[label].tolist() == X[label].loc[found["row"]].tolist()
+        assert found[label].tolist() == X[label].loc[found["number"]].tolist()
     both, known = beside(X, None)
     pd.testing.assert_frame_equal(instances_in(pa.table(both).replace_schema_metadata(known)), X)
 
@@ -194,7 +196,7 @@ def test_parts_may_hold_a_column_in_several_ways(tmp_path: Path) -> None:
     rows = vd.Rows(X[["x"]])
     store = vd.explain_many(answer, rows, X, method=METHOD, store=tmp_path / "s", keep=["c"], batch_size=1024)
     store.check()
-    assert store.to_frame().drop_duplicates("row")["c"].tolist() == X["c"].tolist()
+    assert store.to_frame().drop_duplicates("number")["c"].tolist() == X["c"].tolist()
 
 
 def test_a_row_that_is_no_unicode_fails_alone() -> None:

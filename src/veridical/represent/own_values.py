@@ -62,5 +62,5 @@ def plain_values(values: Any) -> list[Any]:
     nothing = float("nan") if floating else None
     return [
         nothing if missing else value.item() if isinstance(value, np.generic) else value
-        for value, missing in zip(pd.Series(values).tolist(), gone.tolist(), strict=True)
+        for value, missing in zip(list(values), gone.tolist(), strict=True)
     ]
