@@ -13,7 +13,7 @@ import numpy as np
 
 from veridical.attribute import METHODS, SETTINGS
 from veridical.attribute.ask import heard
-from veridical.attribute.given import answered, checked_representer, listed, seed_of
+from veridical.attribute.given import answered, checked_representer, listed, name_unseen, seed_of
 from veridical.attribute.many import Plan, Track, explain_all, explain_each
 from veridical.attribute.models import Explainable, model_of
 from veridical.attribute.recipe import restore
@@ -106,7 +106,7 @@ def explain(
     if not targets:
         raise InputError("the list of targets is empty: name at least one, or leave target out")
     representation, most = checked_representer(represent)(x), most_calls(work)
-    with counting(track or Progress("calls, at most"), most) as hear:
+    with counting(track or Progress("calls, at most"), most) as hear, name_unseen(representation):
         found = answered(work(heard(model, hear), representation, targets, seed), len(targets))
     if (name := get_row_name(represent, x)) is not None:
         found = tuple(replace(each, row=name) for each in found)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from veridical.errors import InputError
-from veridical.records import Explanation
+from veridical.errors import InputError, ModelError
+from veridical.records import Explanation, Representation
 
 
 def checked_representer(represent: Any) -> Any:
@@ -20,6 +21,20 @@ def checked_representer(represent: Any) -> Any:
             f"represent must say what the parts are, such as vd.Rows(X_train), not {type(represent).__name__}"
         )
     return represent
+
+
+@contextmanager
+def name_unseen(representation: Representation) -> Iterator[None]:
+    """Let an error of the model say which categories of the instance the background never has."""
+    try:
+        yield
+    except ModelError as cause:
+        unseen = getattr(representation, "unseen", ())
+        if not unseen:
+            raise
+        raise ModelError(
+            f"{cause}; the background never has {', '.join(unseen)}, which the model may not know"
+        ) from cause
 
 
 def seed_of(rng: Any) -> np.random.SeedSequence:

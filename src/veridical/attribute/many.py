@@ -15,7 +15,7 @@ import numpy as np
 
 from veridical.attribute.additive import Sums
 from veridical.attribute.ask import Model, stacked
-from veridical.attribute.given import answered
+from veridical.attribute.given import answered, name_unseen
 from veridical.attribute.lime import Lime
 from veridical.attribute.neighborhood import Answers, shared
 from veridical.attribute.question import Question
@@ -177,7 +177,8 @@ class Work:
                 return self.method.explain(source, asked)[0]
         child = child_of(self.seed, number)
         try:
-            found = answered(self.method(self.model, representation, (self.target,), child))[0]
+            with name_unseen(representation):
+                found = answered(self.method(self.model, representation, (self.target,), child))[0]
             return replace(found, row=self.name(number))
         except ModelError as cause:
             raise ModelError(f"number {number} of the list: {cause}") from cause

@@ -28,6 +28,7 @@ from veridical.records import (
     View,
     replacement_of,
 )
+from veridical.represent.foreign import as_pandas
 from veridical.represent.masked import AT_ONCE, Composed, Listed, Masked, NoParts, unique, with_data
 from veridical.represent.rows import Rows
 
@@ -68,6 +69,7 @@ class Fields:
         self.fields = dict(fields)
 
     def __call__(self, x: Any) -> Representation:
+        x = as_pandas(x)
         record = _as_mapping(x)
         found = [Field.of(name, represent, record) for name, represent in self.fields.items()]
         some = [f for f in found if f.representation is not None]
@@ -86,6 +88,7 @@ class Fields:
 
     def each(self, X: Any) -> Listed:
         """Many records."""
+        X = as_pandas(X)
         rows = [X.iloc[[i]] for i in range(len(X))] if isinstance(X, pd.DataFrame) else X
         return Listed.of(self, rows, "records")
 

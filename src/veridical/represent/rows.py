@@ -46,11 +46,44 @@ STEADY = 0.9  # from this effective share on, weighting samples of the backgroun
 class Rows:
     """Table rows, as changes against a background.
 
-    ``background`` is a DataFrame (any mixture of types; missing values are a state of their own), an array or
-    a CSR matrix: usually the training data. Numbers become bins (``discretize``: Quartiles, Deciles,
-    Quantiles, Entropy, Edges) or stay numbers (Continuous). ``categorical`` names columns whose numbers are
-    codes, ``onehot`` groups of columns that change together, ``immutable`` columns that are never changed,
-    ``ranges`` the valid values of columns that stay numbers.
+    The background decides what the model receives: the columns, their order and their types. A row may be a
+    Series, a dict, a DataFrame of one row, a named tuple, a list or an array; labels are matched, in any order.
+    For an array background, a frame's columns match by ``names`` or by the numbers 0, 1, …; if the array has no
+    names, columns with other texts for labels are taken in the order in which they come. Categories are recoded
+    by value to the order that the background has, ordered ones too. A category that the background never has is
+    a state of its own, with a note; if the model refuses it, the error says which it is.
+
+    Parameters
+    ----------
+    background : DataFrame, array, CSR matrix, polars or Arrow table
+        Usually the training data; any mixture of types. Missing values are a state of their own. Tables of polars,
+        Arrow and others that know the dataframe protocols are read as pandas DataFrames, and the model receives
+        pandas DataFrames: wrap it if it wants others, as in ``lambda df: predict(pl.from_pandas(df))``. Arrays of
+        another byte order reach the model in the machine's own.
+    names : list of str, optional
+        Column names of an array.
+    categorical : list of str or int, optional
+        Columns whose numbers are codes.
+    discretize : Quartiles, Deciles, Quantiles, Entropy, Edges or Continuous, optional
+        How numbers become bins, or stay numbers (Continuous); quartiles by default.
+    onehot : dict of str to list of str or int, optional
+        Groups of columns that change together. A row without a 1 in a group has a category that was never seen.
+    immutable : list of str or int
+        Columns that are never changed.
+    ranges : dict of str or int to (low, high), optional
+        The valid values of columns that stay numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import veridical as vd
+    >>> city = ["Bern", "Oslo"] * 20
+    >>> rows = vd.Rows(pd.DataFrame({"city": city, "age": range(40)}))
+    >>> def predict(table):
+    ...     return (table["city"] == "Rome") * 1.0
+    >>> why = vd.explain(predict, rows, {"age": 3, "city": "Rome"})
+    >>> why.names, why.notes
+    (('city = Rome', 'age ≤ 9.75'), ("never seen in the background, and so a category of its own: 'city = Rome'",))
     """
 
     def __init__(

@@ -221,26 +221,26 @@ class Schema:
         Rows for an array match by its names, or by the numbers of its columns, in any order; where it has no
         names, other texts are taken in the order in which they come, as an array's values are.
         """
-        given, width = _flat(labels), len(self.names)
+        given, wanted, width = list(labels), list(self._wanted_labels), len(self.names)
         if self.labels is None and len(given) == width and set(given) != set(self.names):
             if all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) for c in given):
                 if set(given) == set(range(width)):
-                    return list(map(int, np.argsort(given.to_numpy(dtype=np.int64))))
+                    return [given.index(at) for at in range(width)]
                 raise InputError(
                     f"the columns are numbered {some(given)}, and those of the background 0 to {width - 1}: "
                     "number them so, or pass an array"
                 )
             if not self.named and all(isinstance(c, str) and c not in self.names for c in given):
                 return list(range(width))
-        wanted = _flat(self._wanted_labels)
-        order = given.get_indexer(wanted)
-        missing, unknown = wanted[order < 0], given[wanted.get_indexer(given) < 0]
-        if len(missing) or len(unknown):
+        places, known = {_key(c): at for at, c in enumerate(given)}, set(map(_key, wanted))
+        missing = [c for c in wanted if _key(c) not in places]
+        unknown = [c for c in given if _key(c) not in known]
+        if missing or unknown:
             shown = repr if set(map(str, missing)) & set(map(str, unknown)) else str
-            words = [f"missing: {', '.join(map(shown, missing))}"] * bool(len(missing))
-            words += [f"unknown: {', '.join(map(shown, unknown))}"] * bool(len(unknown))
+            words = [f"missing: {', '.join(map(shown, missing))}"] * bool(missing)
+            words += [f"unknown: {', '.join(map(shown, unknown))}"] * bool(unknown)
             raise InputError(f"wanted the {width} columns of the background; {'; '.join(words)}")
-        return list(map(int, order))
+        return [places[_key(c)] for c in wanted]
 
     def _check_unlabelled(self, X: pd.DataFrame) -> Any:
         """A DataFrame as rows for an array."""
@@ -406,14 +406,26 @@ def _is_labelled(x: Any) -> bool:
     return isinstance(x, (Mapping, pd.Series, pd.DataFrame)) or hasattr(x, "_fields")
 
 
+def _key(label: Any) -> Any:
+    """A label as it is looked up: nan is nan, whichever it is."""
+    return ("nan", float) if isinstance(label, float) and label != label else label
+
+
 def _flat(labels: Iterable[Any]) -> pd.Index:
     """Labels of any kinds, each as it is."""
     return pd.Index(list(labels), dtype=object, tupleize_cols=False)
 
 
 def _same_labels(one: pd.Index, other: pd.Index) -> bool:
-    """Whether labels are exactly these: ``True`` is not 1 here."""
-    return type(one) is type(other) and one.dtype == other.dtype and one.equals(other) and one.names == other.names
+    """Whether labels are exactly these: ``True`` is not 1 here, and None is not nan."""
+    if (
+        type(one) is not type(other)
+        or one.dtype != other.dtype
+        or one.names != other.names
+        or not one.equals(other)
+    ):
+        return False
+    return one.dtype != object or all(a is b or type(a) is type(b) for a, b in zip(one, other, strict=True))
 
 
 def _same_type(one: Any, other: Any) -> bool:

@@ -19,6 +19,7 @@ from veridical.packing.columns import OWN, TARGET, own_of, unpack_targets
 from veridical.packing.explanations import Pool
 from veridical.packing.values import unpack
 from veridical.records import Explanation, Explanations, Record
+from veridical.represent.foreign import as_pandas
 from veridical.scale.stores.beside import (
     INSTANCE,
     KEPT,
@@ -313,7 +314,7 @@ def instances_of(X: Any) -> tuple[Any, tuple[str, ...]]:
     if isinstance(X, (str, Path)) and Path(X).is_dir():
         X = Store(X)  # type: ignore[arg-type]
     if not isinstance(X, Store):
-        return X, ()
+        return as_pandas(X), ()
     some = len(X) > MOST
     return X.instances(MOST), (
         (f"The groups are those of about {MOST:,} rows drawn from {len(X):,}.",) if some else ()
