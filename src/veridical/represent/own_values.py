@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from veridical.represent.columns import NONE
+
 Place: TypeAlias = tuple[
     tuple[int, ...], tuple[str, ...]
 ]  # columns of a part, and their names if it is one of them
@@ -42,7 +44,8 @@ def _part_values(table: Any, place: Place) -> list[Any]:
     if not names:
         return plain_values(_column(table, columns[0]))
     hot = np.stack([np.asarray(_column(table, j), dtype=np.float64) for j in columns], axis=1)
-    return [names[j] for j in hot.argmax(axis=1).tolist()]
+    found, at = np.asarray(hot.any(axis=1)), hot.argmax(axis=1)
+    return [names[j] if some else NONE for j, some in zip(at.tolist(), found.tolist(), strict=True)]
 
 
 def _column(table: Any, j: int) -> Any:
@@ -60,7 +63,15 @@ def plain_values(values: Any) -> list[Any]:
         return list(map(float, values))
     gone = np.asarray(pd.isna(values), dtype=bool)
     nothing = float("nan") if floating else None
-    return [
-        nothing if missing else value.item() if isinstance(value, np.generic) else value
-        for value, missing in zip(list(values), gone.tolist(), strict=True)
-    ]
+    return [nothing if gap else _plain(value) for value, gap in zip(list(values), gone.tolist(), strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    """A value as Python has it; of a date or duration that Python has not, as numpy has it."""
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        unit, step = np.datetime_data(value.dtype)
+        if unit == "ns" and step == 1:
+            return pd.Timestamp(value) if isinstance(value, np.datetime64) else pd.Timedelta(value)
+        item = value.item()
+        return value if isinstance(item, int) else item
+    return value.item() if isinstance(value, np.generic) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 
 from veridical.errors import InputError
 from veridical.represent.fields import Fields
+from veridical.represent.foreign import as_pandas
 from veridical.represent.rows import Rows
 
 
@@ -17,6 +18,7 @@ def get_row_name(represent: Any, x: Any) -> Any:
     """The name of one row: that of a Series, or the label of a DataFrame of one row; None where there is none."""
     if not isinstance(represent, (Rows, Fields)):
         return None  # a series or a table of numbers is an instance with axes of its own
+    x = as_pandas(x)
     if isinstance(x, pd.Series):
         return _plain(x.name)
     if isinstance(x, pd.DataFrame) and len(x) == 1:
@@ -46,6 +48,11 @@ def split_names(represent: Any, X: Any) -> tuple[Any, list[Any] | None]:
 
     A mapping of columns is refused: it would be read the wrong way round.
     """
+    X = as_pandas(X)
+    if isinstance(X, Set):
+        raise InputError(
+            f"X must be many instances in an order: pass a DataFrame or a list, not a {type(X).__name__}"
+        )
     if not isinstance(X, Mapping):
         return X, get_row_names(X)
     if isinstance(represent, (Rows, Fields)) and not all(isinstance(x, Mapping) for x in X.values()):

@@ -12,7 +12,6 @@ from scipy.sparse import issparse
 
 from veridical.attribute.ask import n_rows
 from veridical.errors import InputError
-from veridical.represent.foreign import UNORDERED, as_pandas
 from veridical.represent.regions import is_tensor
 from veridical.represent.row_names import split_names
 from veridical.scale.work import Chunk, taken
@@ -58,13 +57,9 @@ class InMemory:
     def of(cls, X: Any, represent: Any = None) -> InMemory:
         """Any collection of instances."""
         refuse_foreign(X)
-        X, names = split_names(represent, as_pandas(X))
+        X, names = split_names(represent, X)
         if issparse(X):
             X = cast(Any, X).tocsr()
-        if isinstance(X, UNORDERED):
-            raise InputError(
-                f"X must be many instances in an order: pass a DataFrame or a list, not {type(X).__name__}"
-            )
         if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
             what = repr(X) if isinstance(X, str) else type(X).__name__
             raise InputError(f"X must be many instances, or paths of .parquet, .csv or .tsv files, not {what:.60}")
