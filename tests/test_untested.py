@@ -367,3 +367,32 @@ def test_evaluate_and_believe() -> None:
     nothing = vd.explain(brightest, vd.Grid(4, 4, fill=vd.PartMean()), patch(1, 2))
     told = vd.believe(brightest, vd.Grid(4, 4, fill=vd.PartMean()), patch(1, 2), nothing)
     assert not told.passed
+
+
+def test_shap_gets_the_parts_that_were_tested() -> None:
+    pytest.importorskip("shap")
+    one = partly().to_shap()
+    assert len(one.values) == 8
+    assert "row 1, column 1" not in one.feature_names
+    assert one.base_values + one.values.sum() == pytest.approx(partly().local_prediction)
+    some = many()
+    found = some.to_shap()
+    assert np.isfinite(found.values).all()
+    assert not {"row 1, column 1", "row 3, column 1"} & set(found.feature_names)
+    locally = [e.local_prediction for e in some]
+    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), locally)
+    with pytest.raises(vd.InputError, match="no part was tested"):
+        vd.explain(brightest, vd.Grid(4, 4, fill=vd.PartMean()), patch(1, 2)).to_shap()
+
+
+def test_checks_of_an_audit_take_them() -> None:
+    X = np.stack([np.where(half_uniform() == 0.5, 0.5, x) for x in np.random.default_rng(8).random((10, 12, 12))])
+    y = (X[:, 4:8, 4:8].mean(axis=(1, 2)) > 0.5).astype(int)
+    grid = vd.Grid(3, 3, fill=vd.PartMean())
+    square = np.zeros((12, 12), bool)
+    square[:4, :4] = True
+    subject = vd.Subject(inside, grid, X, training=(X, y), region=square, shifted=X + 0.1)
+    found = vd.audit(subject, checks=["reliance", "shift"], methods={"lime": QUIET})
+    outcomes = {result.check: (result.outcome, result.reason) for result in found.results}
+    assert "was not tested: in 10 of 10 instances" in outcomes["reliance"][1]
+    assert outcomes["shift"][0] in ("passed", "failed")

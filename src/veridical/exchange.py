@@ -24,22 +24,25 @@ NO_SUMS = frozenset(  # methods whose weights are each of its own: they are no s
     }
 )
 ABSENT, PRESENT = "not there", "there"
+NONE_TESTED = "no part was tested, because what replaces the parts is what was there: give another fill=…"
 PLACED = frozenset({"region", "tile", "slice", "stem", "window", "band"})  # parts whose value is their number
 
 
 def one_for_shap(e: Explanation) -> Any:
     """One explanation, its parts by their names; by their columns where the row's own values stand beside them."""
     shap = require("shap", extra="shap")
-    low, high = _bounds(e)
+    tested = e.tested
+    if not tested.any():
+        raise InputError(NONE_TESTED)
+    low, high = _bounds(e)[:, tested]
     columns = [part.column for part in e.parts]
     named = bool(e.values) and len(set(columns)) == len(columns)
     names = columns if named else list(e.names)
-    tested = ~np.isnan(e.weights)
     found = shap.Explanation(
-        values=np.where(tested, e.weights, 0.0),
+        values=e.weights[tested],
         base_values=_base(e),
-        data=_data(np.array([e.values], dtype=object))[0] if named else None,
-        feature_names=[name if ok else f"{name} (not tested)" for name, ok in zip(names, tested, strict=True)],
+        data=_data(np.array([e.values], dtype=object)[:, tested])[0] if named else None,
+        feature_names=[name for name, known in zip(names, tested, strict=True) if known],
         lower_bounds=low,
         upper_bounds=high,
     )
@@ -61,19 +64,22 @@ def many_for_shap(items: Sequence[Explanation]) -> Any:
     bounds, shown = np.zeros((2, *values.shape)), np.full(values.shape, ABSENT, dtype=object)
     for i, (e, own) in enumerate(zip(items, keys, strict=True)):
         places = [at[key] for key in own]
-        values[i, places], bounds[:, i, places] = np.nan_to_num(e.weights), _bounds(e)
+        values[i, places], bounds[:, i, places] = e.weights, _bounds(e)
         for j, part, *value in zip(places, e.parts, *([e.values] if e.values else []), strict=True):
             data[i, j] = _number(part) if not value or value[0] is None else value[0]
             shown[i, j] = _shown(part) if not value else _written(value[0])
-        shown[i, [j for j, weight in zip(places, e.weights, strict=True) if np.isnan(weight)]] = "not tested"
+    tested = ~np.isnan(values).any(axis=0)  # in all rows that have the part: shap knows no number that is missing
+    if not tested.any():
+        raise InputError(NONE_TESTED)
+    values = values[:, tested]
     found = shap.Explanation(
         values=values,
-        base_values=np.array([_base(e) for e in items]),
-        data=_data(data),
-        display_data=shown,
-        feature_names=list(names.values()),
-        lower_bounds=bounds[0],
-        upper_bounds=bounds[1],
+        base_values=np.array([e.local_prediction for e in items]) - values.sum(axis=1),
+        data=_data(data[:, tested]),
+        display_data=shown[:, tested],
+        feature_names=[name for name, known in zip(names.values(), tested, strict=True) if known],
+        lower_bounds=bounds[0][:, tested],
+        upper_bounds=bounds[1][:, tested],
     )
     found.output_names = _output_name(items)
     return found

@@ -562,9 +562,9 @@ class Explanation(Seen):
         surrogate's value without the weights: base plus values is ``local_prediction``. They are Shapley values
         only if the method was ``KernelShap``: a weight of LIME says how much a part matters near the instance.
         Where weights are no shares of the prediction (numbers that are not binned, occlusion, sensitivity,
-        gradients), a ``NoSumWarning`` and ``output_names`` say so. Parts that were not tested are 0, and named so.
+        gradients), a ``NoSumWarning`` and ``output_names`` say so.
         Intervals become lower and upper bounds, which the waterfall draws; it calls the base E[f(X)], which here
-        is the surrogate's value without any part.
+        is the surrogate's value without any part. Parts that were not tested are left out.
         """
         from veridical.exchange import one_for_shap
 
@@ -626,7 +626,8 @@ class Explanations(Seen):
         A column for each column of a table or each word; what a row does not have is 0 there. Values and base
         values are as those of one explanation, each of its own row's target. ``data`` are the rows' own values, as
         objects where some are no numbers, and 1 where a word is there; ``display_data`` says it in words. Parts of
-        pictures, sounds and series must lie at the same places in all rows.
+        pictures, sounds and series must lie at the same places in all rows. A part that was not tested in some row
+        that has it is left out, and what it weighs in others is in the base values.
         """
         from veridical.exchange import many_for_shap
 

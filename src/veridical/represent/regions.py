@@ -92,7 +92,10 @@ class Places:
 
         The root mean square of the differences in the part is compared with the standard deviation of the whole
         instance (of each channel, where those are of different kinds), so that neither the unit of the values
-        nor what is added to all of them matters.
+        nor what is added to all of them matters. The limit for pictures, 5 %, was chosen on scikit-learn's digits
+        and scikit-image's camera and coffee: whatever has one color is below it, and flat sky (3 to 5 %), but next
+        to nothing else. On chelsea, rocket, moon, coins and astronaut nothing is below it, with 16 superpixels or
+        64 squares; of a page of text, blank paper is (11 % of the squares).
         """
         if is_tensor(own):
             return self._unchanged_there(own, other, n_parts)
