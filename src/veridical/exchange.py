@@ -68,7 +68,7 @@ def many_for_shap(items: Sequence[Explanation]) -> Any:
         for j, part, *value in zip(places, e.parts, *([e.values] if e.values else []), strict=True):
             data[i, j] = _number(part) if not value or value[0] is None else value[0]
             shown[i, j] = _shown(part) if not value else _written(value[0])
-    tested = ~np.isnan(values).any(axis=0)  # in all rows that have the part: shap knows no number that is missing
+    tested = np.asarray(~np.isnan(values).any(axis=0))  # in all rows that have the part, for shap knows no gaps
     if not tested.any():
         raise InputError(NONE_TESTED)
     values = values[:, tested]
