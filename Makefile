@@ -1,7 +1,8 @@
 # Two commands do everything on a fresh machine with CPython >= 3.10 and pip:
 #   make demo   explain real predictions, print them, write a report
 #   make test   run everything that has to hold
-# And two for the curious; the second installs torch and pretrained models (about 1.1 GB):
+# And three for the curious; the last installs torch and pretrained models (about 1.1 GB):
+#   make oldest     run the core tests with the lowest versions of everything that is promised
 #   make docs       build the documentation, site/index.html
 #   make examples   explain what they say about texts, photographs, music, voices, heartbeats, records and patients
 PYTHON ?= python3
@@ -9,13 +10,16 @@ BIN := .venv/bin
 
 EXAMPLES := text_pipeline sentence_encoder photo music voice series record groups evaluate audit
 
-.PHONY: demo test docs examples benchmarks clean
+.PHONY: demo test oldest docs examples benchmarks clean
 
 demo: .venv/ready
 	$(BIN)/python -m veridical
 
 test: .venv/ready-examples
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
+
+oldest:
+	PYTHON="$(PYTHON)" scripts/oldest
 
 docs: .venv/ready-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

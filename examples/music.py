@@ -17,6 +17,8 @@ from models.tagger import RATE, TAGS, LogMel, Tagger, asking
 
 import veridical as vd
 
+MAX_CALLS = 256  # three seconds of music take the network 50 ms
+
 
 def main(page: str = "music.html", recording: str = "") -> None:
     samples = librosa.load(recording, sr=RATE, duration=3.0)[0] if recording else song()
@@ -30,7 +32,7 @@ def main(page: str = "music.html", recording: str = "") -> None:
         samples,
         target=["vocal", "guitar"],
         classes=TAGS,
-        method=vd.Lime(max_calls=256),  # three seconds of music take the network 50 ms
+        method=vd.Lime(max_calls=MAX_CALLS),
     )
     for why in whys:
         print(f"\n{why}")

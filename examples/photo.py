@@ -21,6 +21,7 @@ from skimage.transform import resize
 
 import veridical as vd
 
+MAX_CALLS = 256  # a photo takes the network 20 ms
 NAMES = [get_1k_class_name(i).split(",")[0] for i in range(1000)]
 
 
@@ -40,7 +41,7 @@ def main(page: str = "photo.html") -> None:
             return torch.cat([network((some - 127) / 128).softmax(1) for some in pixels.split(4)])
 
     parts = vd.Superpixels(fill=vd.Blur(10))  # what is taken away is blurred beyond recognition
-    method = vd.Lime(max_calls=256)  # a photo takes the network 20 ms
+    method = vd.Lime(max_calls=MAX_CALLS)
     sections = []
     for name, photo, targets in (
         ("A cat", data.chelsea(), ["Egyptian cat", "tabby"]),

@@ -54,7 +54,7 @@ def explained(detector: Detector, test: sounds.Sounds) -> tuple[Mix, vd.Explanat
     return mix, why
 
 
-def main(page: str, data: Path | None, folder: Path | None) -> None:
+def main(page: str, data: Path | None = None, folder: Path | None = None) -> None:
     torch.set_num_threads(1)
     if folder is not None:
         cut = {part: Songs.of([*jamendo.excerpts_of(jamendo.songs(folder, part), 20.0)]) for part in PARTS}

@@ -206,7 +206,8 @@ class Mapper:
         import coverage
 
         self.folder = folder
-        self.times: dict[str, list[float | bool]] = {}
+        known = folder / "known.json"
+        self.known = set(json.loads(known.read_text())) if known.exists() else set()
         self.coverage = None
         if os.environ.get("MUTANTS_TIMES_ONLY") is None:
             data = str(folder / f"coverage.{os.getpid()}")
@@ -216,28 +217,26 @@ class Mapper:
             self.coverage.start()
 
     def pytest_runtest_protocol(self, item: Any) -> None:
+        group = item.get_closest_marker("xdist_group")  # which xdist writes behind the name
+        self.name = item.nodeid.removesuffix(f"@{group.args[0]}") if group else item.nodeid
+        self.clusters = bool(SLOW_FIXTURES & set(getattr(item, "fixturenames", ())))
         self.begun = self.clock()
         if self.coverage is not None:
-            self.coverage.switch_context(item.nodeid)
+            self.coverage.switch_context(self.name)
 
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        if hasattr(self, "begun"):
-            self.times[nodeid] = [self.clock() - self.begun, nodeid in self.slow]
-            del self.begun
-            if self.coverage is not None:
-                self.coverage.switch_context("")
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items[:] = [item for item in items if item.nodeid not in self.known]
 
-    def pytest_collection_finish(self, session: Any) -> None:
-        self.slow = {
-            item.nodeid for item in session.items if SLOW_FIXTURES & set(getattr(item, "fixturenames", ()))
-        }
+    def pytest_runtest_logfinish(self) -> None:
+        with (self.folder / f"times.{os.getpid()}").open("a") as stream:  # a line each: a run may be stopped
+            stream.write(json.dumps([self.name, self.clock() - self.begun, self.clusters]) + "\n")
+        if self.coverage is not None:
+            self.coverage.switch_context("")
 
     def pytest_unconfigure(self) -> None:
         if self.coverage is not None:
             self.coverage.stop()
             self.coverage.save()
-        if self.times:
-            (self.folder / f"times.{os.getpid()}.json").write_text(json.dumps(self.times))
 
     @staticmethod
     def clock() -> float:
@@ -262,8 +261,10 @@ def environment(tree: Path) -> dict[str, str]:
 
 
 def make_map(tree: Path, folder: Path, more: list[str]) -> int:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    """Run all tests; where a map was stopped, those that are missing in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.glob("coverage.*")):
+        (folder / "known.json").write_text(json.dumps(sorted(Map(folder, tree).names())))
     command = [*PYTEST, "-p", "mutants", *more]
     return subprocess.run(command, cwd=tree, env={**environment(tree), "MUTANTS_MAP": str(folder)}).returncode
 
@@ -281,8 +282,12 @@ class Map:
             part.read()
             self.data.update(part)
         self.times: dict[str, tuple[float, bool]] = {}
-        for path in sorted(folder.glob("times.*.json")):
-            self.times |= json.loads(path.read_text())
+        for path in sorted(folder.glob("times.*")):
+            for line in path.read_text().splitlines():
+                name, seconds, clusters = json.loads(line)
+                self.times[name] = (seconds, clusters)
+        for name in self.names() - self.times.keys():
+            self.times[name] = (1.0, False)  # not measured
         self.files: dict[str, float] = defaultdict(float)
         for test, (seconds, _) in self.times.items():
             self.files[test.partition("::")[0]] += seconds
@@ -290,6 +295,10 @@ class Map:
 
     def _relative(self, path: str) -> str:
         return path[path.rindex("/src/") + 1 :]
+
+    def names(self) -> set[str]:
+        """The tests that were run."""
+        return set(filter(None, self.data.measured_contexts()))
 
     def covered(self) -> dict[str, set[int]]:
         """The lines that some test runs, not only an import."""

@@ -29,11 +29,14 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that use the same cluster run in the same process (``--dist loadgroup``), so that one is started."""
+    """Tests that share a cluster or a fixture of their module run in one process (``--dist loadgroup``)."""
     for item in items:
         used = CLUSTERS & set(getattr(item, "fixturenames", ()))
-        if used and item.get_closest_marker("xdist_group") is None:
+        known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+        if used:
             item.add_marker(pytest.mark.xdist_group(min(used)))
+        elif any(each.scope == "module" for found in known.values() for each in found):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

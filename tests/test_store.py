@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 import pytest
 
 import veridical as vd
@@ -374,8 +375,12 @@ def test_a_manifest_of_wrong_parts_is_refused(many: Explanations, tmp_path: Path
 def test_bytes_that_changed_are_found(many: Explanations, tmp_path: Path) -> None:
     store = filled(tmp_path / "s", many, 50)
     path = store.path / "part-000001.parquet"
+    group = pyarrow.parquet.read_metadata(path).row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    weights = next(column for column in columns if column.path_in_schema.startswith("weight"))
+    begins = weights.dictionary_page_offset if weights.has_dictionary_page else weights.data_page_offset
     held = bytearray(path.read_bytes())
-    held[len(held) // 3] ^= 255
+    held[begins + weights.total_compressed_size - 3] ^= 255  # near the end of what every one of them reads
     path.write_bytes(held)
     for read in (store.to_frame, store.check, lambda: vd.pick(store, 2)):
         with pytest.raises(InputError, match="delete it if it is there, and call explain_many again"):
