@@ -255,12 +255,13 @@ def test_nothing_public_is_hidden() -> None:
     assert shown - set(vd.__all__) <= set(RANK)
 
 
-def test_importing_loads_nothing_optional() -> None:
+def test_importing_says_nothing_and_loads_nothing_optional() -> None:
     code = "import sys, veridical; print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     path = ":".join(sys.path)
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": path}
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env={"PYTHONPATH": path}
     )
+    assert (done.returncode, done.stderr) == (0, "")
     loaded = set(done.stdout.split())
     assert "veridical" in loaded
     baseline = subprocess.run(
@@ -268,11 +269,3 @@ def test_importing_loads_nothing_optional() -> None:
         capture_output=True, text=True, check=True, env={"PYTHONPATH": path},
     )  # fmt: skip
     assert not (loaded - set(baseline.stdout.split())) & set(OPTIONAL)
-
-
-def test_importing_says_nothing() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "import veridical"],
-        capture_output=True, text=True, env={"PYTHONPATH": str(SOURCE.parent)},
-    )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

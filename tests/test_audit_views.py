@@ -61,7 +61,7 @@ def test_markup_is_ours_alone(case: Any) -> None:
 def test_the_terminal_is_80_columns_wide(case: Any) -> None:
     text = repr(case())
     assert max(map(terminal.cells, text.splitlines())) <= 80
-    assert not [c for c in text if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
+    assert not [c for c in set(text) if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
     assert not re.search(r"\b(None|nan|inf)\b", text)
     assert len(text) < 60_000
 
@@ -287,7 +287,6 @@ def test_records_are_saved_exactly(case: Any, suffix: str, tmp_path: Path) -> No
     found.save(tmp_path / f"r{suffix}")
     again = vd.load(tmp_path / f"r{suffix}")
     assert exact(again) == exact(found)
-    assert html.fragment(again) == html.fragment(found)
     assert exact(pickle.loads(pickle.dumps(again))) == exact(found)
 
 

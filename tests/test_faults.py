@@ -213,16 +213,6 @@ def test_ctrl_c_leaves_what_was_done(whole: vd.Store, tmp_path: Path) -> None:
     assert_same(explained(wavy, tmp_path / "store"), whole)
 
 
-def test_two_runs_at_once(whole: vd.Store, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    script = SCRIPT.format(here=str(HERE), store=str(store), jobs=1, model=Slow(0.1))
-    with started(script) as first, started(script) as second:
-        for each in (first, second):
-            each.communicate(timeout=600)
-            assert each.returncode == 0
-    assert_same(vd.Store(store), whole)
-
-
 LIMITED = """
 import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))

@@ -99,8 +99,7 @@ def _needed(e: Explanation, words: str) -> None:
         assert flat(name)[:12] in words
 
 
-@pytest.mark.parametrize("size", [(11, 8), (12, 5)])
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize(("name", "size"), [(name, [(11, 8), (12, 5)][i % 2]) for i, name in enumerate(GIVEN)])
 def test_all_is_inside_the_axes_that_were_given(name: str, size: tuple[int, int], pyplot: Any) -> None:
     figure, (_, mine) = pyplot.subplots(1, 2, figsize=size)
     assert everything()[name].plot(mine) is mine

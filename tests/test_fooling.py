@@ -70,11 +70,10 @@ def test_the_attack_works() -> None:
 
 
 def test_an_attacked_model_is_caught() -> None:
-    found, again = (fooling.fooling(METHOD, vd.Subject(attacked(), vd.Rows(X_TRAIN), X), 3) for _ in range(2))
+    found = fooling.fooling(METHOD, vd.Subject(attacked(), vd.Rows(X_TRAIN), X), 3)
     assert not found.passed
     assert found.observed < 0.3 < found.expected
     assert "another rule" in found.sentence
-    assert (found.observed, found.expected, found.rows) == (again.observed, again.expected, again.rows)
     assert set(found.nulls) == {"constant", "noise", "shuffled", "another"}
     assert len(found.evidence) == 1
     assert len(found.rows) == 10

@@ -136,7 +136,8 @@ def test_every_gate_is_kept(represent: Any, X: Any, which: int, tmp_path: Path) 
 
 def test_groups_that_were_learned_are_kept(tmp_path: Path) -> None:
     X = pd.DataFrame({"a": RNG.normal(size=200), "b": RNG.normal(size=200), "kind": RNG.choice(["x", "y"], 200)})
-    g = vd.group(lambda X: np.where(X["a"] > 0, 2 * X["b"], X["a"]), vd.Rows(X), X, k=2)
+    method = vd.Mixture(n_starts=1, rounds=4, copies=1, n_neighbors=1)
+    g = vd.group(lambda X: np.where(X["a"] > 0, 2 * X["b"], X["a"]), vd.Rows(X), X, k=2, method=method)
     again = saved(g, tmp_path, ".parquet")
     assert known(again) == known(g)
     assert exact(again.assign(X)) == exact(g.assign(X))

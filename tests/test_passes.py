@@ -52,14 +52,14 @@ def by_passes(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_every_field_is_that_of_the_pick_in_memory(by_passes: Any) -> None:
     """Dense and sparse, many ties, parts of weight zero, several targets, k, and budgets from 0 to more than n."""
     rng, repeated = np.random.default_rng(1), 0
-    for trial, (W, budget) in enumerate(problems(60, rows=30)):
+    for trial, (W, budget) in enumerate(problems(30, rows=30)):
         targets = [[0, "0", "b"][i] for i in rng.integers(0, 1 + trial % 3, len(W))]
         many = explained(W, targets=targets, sparse=trial % 4 > 0)
         for settings in ({}, {"k": 2, "rng": trial}, {"target": targets[-1]}):
             assert same(by_passes(many, budget, **settings), vd.pick(many, budget, **settings))
         assert same(by_passes(many, budget, vd.pick_at_random), vd.pick_at_random(many, budget))
         repeated += len(np.unique(W != 0, axis=0)) < len(W)
-    assert repeated > 20
+    assert repeated > 10
 
 
 def test_parts_that_come_twice_in_a_row(by_passes: Any) -> None:

@@ -134,19 +134,19 @@ def test_the_toy_to_the_end() -> None:
 # The algorithm ---------------------------------------------------------------------------------------------------
 
 
-def test_it_is_greedy_plain_and_lazy_on_a_thousand_problems() -> None:
+def test_it_is_greedy_plain_and_lazy() -> None:
     ties = 0
-    for W, budget in problems(1000):
+    for W, budget in problems(400):
         found = vd.pick(explained(W, sparse=bool(budget % 2)), budget).chosen.tolist()
         assert found == plain_greedy(W, budget) == lazy_greedy(W, budget), W
         ties += found != plain_greedy(W, budget, float.__ge__)
-    assert ties > 300  # where the rule for ties decides: with the other one, this test would fail
+    assert ties > 120  # where the rule for ties decides: with the other one, this test would fail
 
 
 def test_it_reaches_what_the_theorem_promises() -> None:
     """c(V) ≥ (1 - 1/e) c(V*), V* by looking at all subsets; a pick of the worst rows does not."""
     least, worst = 1.0, 1.0
-    for W, budget in problems(1000):
+    for W, budget in problems(400):
         b = min(budget, 4, len(W))
         if not b or not np.any(W):
             continue
@@ -173,7 +173,7 @@ def test_gains_never_rise_and_never_repeat_a_row() -> None:
 
 
 def test_doubling_the_weights_changes_nothing() -> None:
-    for W, budget in problems(200):
+    for W, budget in problems(60):
         expected = vd.pick(explained(W), budget).chosen.tolist()
         for factor in (2.0, 3.0, 1e-30, -1.0):
             assert vd.pick(explained(factor * W), budget).chosen.tolist() == expected

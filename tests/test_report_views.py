@@ -83,7 +83,7 @@ def test_any_text_is_harmless(names: list[str]) -> None:
 def test_the_terminal_is_80_columns_wide(case: Any) -> None:
     text = repr(case())
     assert max(map(terminal.cells, text.splitlines())) <= 80
-    assert not [c for c in text if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
+    assert not [c for c in set(text) if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}]
     assert not re.search(r"\b(None|nan|inf)\b", text)
     assert len(text) < 60_000
 
@@ -315,7 +315,6 @@ def test_reports_are_saved_exactly(case: Any, suffix: str, tmp_path: Path) -> No
     again = load(tmp_path / f"r{suffix}")
     assert isinstance(again, Report)
     assert exact(again) == exact(r)
-    assert html.fragment(again) == html.fragment(r)
     assert not any(s.values.flags.writeable for s in again.scores)
     assert exact(pickle.loads(pickle.dumps(again))) == exact(r)
 

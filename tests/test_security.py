@@ -24,7 +24,7 @@ STARTS = range(0, len(ATTACKS), 5)
 
 def steering(text: str) -> list[str]:
     """Characters that steer a terminal or hide what is there; joiners of letters aside."""
-    return [hex(ord(c)) for c in text if unicodedata.category(c) in STEERING and c not in "\n\u200c\u200d"]
+    return [hex(ord(c)) for c in set(text) - set("\n\u200c\u200d") if unicodedata.category(c) in STEERING]
 
 
 def record_of(name: str, start: int = 0, attacks: tuple[str, ...] = ATTACKS) -> Any:

@@ -126,7 +126,7 @@ def test_a_map_of_the_background_has_all_of_its_share_there(data):
 @pytest.mark.usefixtures("small")
 def test_a_run_from_files_to_tables(data, tmp_path, monkeypatch):
     out = tmp_path / "spurious.json"
-    words = ["--data", str(data), "--seeds", "1", "2", "--pictures", "12", "--samples", "40", "--epochs", "40"]
+    words = ["--data", str(data), "--seeds", "1", "2", "--pictures", "6", "--samples", "24", "--epochs", "40"]
     words += ["--jobs", "1", "--out", str(out)]
     monkeypatch.setattr(sys, "argv", ["spurious.py", *words])
     spurious.main(spurious.arguments().parse_args(words))

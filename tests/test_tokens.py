@@ -171,7 +171,8 @@ def test_many_texts_are_asked_about_by_their_ids(tmp_path: Path) -> None:
     np.testing.assert_array_equal(represent.each(TEXTS).inputs(0, 3), [padded(text)[0] for text in TEXTS])
     with pytest.raises(InputError, match="different numbers of tokens at once"):
         vd.Tokens(encode, MASK).each(TEXTS).inputs(0, 3)
-    groups = vd.group(net, represent, TEXTS * 10, k=2)
+    quick = vd.Mixture(n_starts=1, rounds=4, copies=1, n_neighbors=1)
+    groups = vd.group(net, represent, TEXTS * 10, k=2, method=quick)
     assert groups.weights.shape[0] == 2
     vd.explain_many(net, represent, TEXTS, method=METHOD, store=tmp_path / "why")
     with pytest.raises(InputError, match="the representer makes other parts"):

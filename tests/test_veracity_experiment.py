@@ -93,7 +93,7 @@ def test_the_pack_serves_as_data(data, tmp_path):
 
 
 def test_cells_become_tables_and_figures(data, tmp_path, quick):
-    settings = asked(data, tmp_path, "--kinds", "Pgd", "noise in one part", "a shape in one part")
+    settings = asked(data, tmp_path, "--kinds", "Pgd", "noise in one part")
     veracity.main(settings)
     record = json.loads(settings.out.read_text())
     found = {cell["kind"]: cell for cell in record["cells"]}

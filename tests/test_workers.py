@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -81,30 +79,27 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def whole() -> dict[str, Any]:
-    return {
-        kind: bits(vd.explain_many(model, represent, X, method=METHOD, rng=5))
-        for kind, (model, represent, X) in KINDS.items()
-    }
-
-
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    kind=st.sampled_from(sorted(KINDS)),
-    batch_size=st.integers(1, 3 * CHUNK),
-    engine=st.sampled_from([None, Threads(1), Threads(2), Local(1), Local(2)]),
-    in_store=st.booleans(),
+@pytest.mark.parametrize(
+    ("kind", "batch_size", "engine", "in_store"),
+    [
+        ("numbers", 700, Local(2), True),
+        ("frame", 3 * CHUNK, Local(1), True),
+        ("texts", 999, Threads(2), False),
+        ("pictures", 1, Threads(1), True),
+        ("sparse", 77, None, False),
+    ],
+    ids=str,
 )
 def test_no_bit_depends_on_engine_chunks_or_workers(
-    whole: dict[str, Any], tmp_path_factory: Any, kind: str, batch_size: int, engine: Engine | None, in_store: bool
+    tmp_path: Path, kind: str, batch_size: int, engine: Engine | None, in_store: bool
 ) -> None:
     model, represent, X = KINDS[kind]
-    store = tmp_path_factory.mktemp("stores") / "store" if in_store else None
+    whole = vd.explain_many(model, represent, X, method=METHOD, rng=5)
+    store = tmp_path / "store" if in_store else None
     found = vd.explain_many(
         model, represent, X, method=METHOD, rng=5, batch_size=batch_size, engine=engine, store=store
     )
-    assert bits(found) == whole[kind]
+    assert bits(found) == bits(whole)
 
 
 @dataclass(frozen=True)
@@ -311,6 +306,7 @@ def test_work_that_is_stopped_goes_on(tmp_path: Path) -> None:
         return work
 
     rows, totals = vd.Rows(TABLE), list[int | None]()
+    whole = bits(vd.explain_many(predict, rows, TABLE, method=METHOD))
     for engine in (Threads(1), Local(2)):
         where = tmp_path / str(engine)
         with pytest.raises(KeyboardInterrupt):
@@ -319,7 +315,7 @@ def test_work_that_is_stopped_goes_on(tmp_path: Path) -> None:
             )
         assert 0 < len(vd.Store(where)) < len(TABLE)
         store = vd.explain_many(predict, rows, TABLE, method=METHOD, store=where, track=count)
-        assert bits(store) == bits(vd.explain_many(predict, rows, TABLE, method=METHOD))
+        assert bits(store) == whole
     assert all(total is not None and total < len(TABLE) for total in totals)
 
 

@@ -259,7 +259,7 @@ def group(
 
     >>> import numpy as np
     >>> import veridical as vd
-    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> X = np.random.default_rng(0).normal(size=(120, 3))
     >>> def predict(X):
     ...     return np.where(X[:, 0] > 0, 2 * X[:, 1], X[:, 2])
     >>> groups = vd.group(predict, vd.Rows(X), X, k=2)

@@ -155,10 +155,10 @@ def debug(
     ``vd.NotApplicable``, which says what to give.
 
     >>> from sklearn.datasets import load_wine
-    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
     >>> import veridical as vd
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = LogisticRegression(max_iter=10_000).fit(X, y)
+    >>> model = GaussianNB().fit(X, y)
     >>> method = vd.Lime(n_samples=256)
     >>> vd.debug(model.predict_proba, vd.Rows(X), X, y=y, check="randomize", method=method).passed
     True
