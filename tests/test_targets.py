@@ -244,6 +244,28 @@ def test_a_tuple_is_a_class_where_it_is_one_and_several_targets_where_not() -> N
     assert many.to_frame()["target"].tolist() == [("b", 2)] * 6
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rng": {"entropy": -1, "spawn_key": ()}},
+        {"rng": {"entropy": "a", "spawn_key": ()}},
+        {"rng": None},
+        {"method": {"name": "Lime", "n_samples": -1}},
+        {"method": {"name": "Lime", "nothing": 1}},
+        {"target": {"output": 7}},
+        {"target": {"output": True}},
+        {"target": {"negated": True}},
+        {"target": {"output": 0, "negated": True}},
+        {"classes": 5},
+    ],
+    ids=str,
+)
+def test_recipes_with_odd_contents_are_refused(change: Any) -> None:
+    recipe = {**vd.explain(two, ROWS, X[0], method=QUICK).recipe, **change}
+    with pytest.raises(vd.VeridicalError):
+        vd.rerun(two, ROWS, X[0], recipe)
+
+
 def test_classes_that_are_alike_stay_apart_in_a_pick() -> None:
     made = [vd.explain(two, ROWS, x, classes=[1, True], method=QUICK) for x in X[:8]]
     assert {type(e.target) for e in made} == {int, bool}

@@ -20,7 +20,7 @@ from veridical.attribute.recipe import restore
 from veridical.attribute.single import one_thread
 from veridical.attribute.targets import check_single, is_several, target_of_recipe
 from veridical.debug.chosen import method_asked, most_calls, settings_of
-from veridical.errors import InputError, RowsFailedWarning, check_whole
+from veridical.errors import InputError, RowsFailedWarning, VeridicalError, check_whole
 from veridical.keywords import teach_keywords
 from veridical.records import Explanation, Explanations, Method, Representer
 from veridical.render.progress import Progress, beating, counting
@@ -80,21 +80,25 @@ def explain(
 ) -> Explanation | Explanations:
     """Explain one prediction.
 
-    ``predict`` takes a batch of inputs and returns one number or one row of numbers per input; a torch module is
-    taken as ``vd.Network(module)``. ``target`` is a class index, a class name or a function of the outputs (n, k);
-    by default it is the predicted class. A list of targets gives one explanation each, from the same samples. The
-    same ``rng`` gives the same bits.
+    ``predict`` is the model itself or a function of a batch: an estimator or pipeline (asked by its
+    ``predict_proba``, else ``decision_function``, else ``predict``), a booster of XGBoost, LightGBM or CatBoost, a
+    Keras or torch network, a text-classification pipeline of Hugging Face, or a function that returns one number
+    or one row of numbers per input. ``target`` is the class itself, as the model or ``classes`` name it, a
+    position among the outputs such as ``vd.records.Output(0)``, or a function of the outputs (n, k); where no
+    classes are known, a number is a position. By default it is the predicted class. A list of targets gives one
+    explanation each, from the same samples. The same ``rng`` gives the same bits.
 
     ``purpose`` says what is asked, where parts have something around them, and chooses the method: "content" (what
     each part holds), "change" (where a small change would act) or "either" (it is not known which). Without it the
-    method is ``vd.Lime()``. Long work shows how many inputs the model has answered, as ``explain_many`` its rows.
+    method is ``vd.Lime()``; a method may be given by its name, such as "lime". Long work shows how many inputs the
+    model has answered, as ``explain_many`` its rows.
 
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.linear_model import LogisticRegression
     >>> import veridical as vd
     >>> wine = load_wine(as_frame=True)
     >>> model = LogisticRegression(max_iter=10_000).fit(wine.data, wine.target)
-    >>> why = vd.explain(model.predict_proba, vd.Rows(wine.data), wine.data.iloc[0])
+    >>> why = vd.explain(model, vd.Rows(wine.data), wine.data.iloc[0])
     >>> why.top(1)[0][0]
     'proline > 985'
     """
@@ -292,7 +296,9 @@ def rerun(predict: Explainable, represent: Representer, x: Any, recipe: Mapping[
         method = restore(recipe["method"], SETTINGS)
         seed = np.random.SeedSequence(recipe["rng"]["entropy"], spawn_key=tuple(recipe["rng"]["spawn_key"]))
         classes, shared, _ = recipe["classes"], recipe["shared"], recipe["target"]
-    except (KeyError, TypeError) as cause:
+    except VeridicalError:
+        raise
+    except Exception as cause:  # whatever is in the place of what was written
         raise InputError("this is not the recipe of an explanation: pass why.recipe") from cause
     model, represent = model_of(predict, classes), checked_representer(represent)
     target = target_of_recipe(recipe, model)

@@ -18,7 +18,7 @@ from veridical.errors import InputError
 from veridical.packing.values import PLAIN, RARE, pack, pack_view, sparse, text, unpack, unpack_view
 from veridical.records import Part
 from veridical.represent.background import Background
-from veridical.represent.columns import Binned, Coded, Normal
+from veridical.represent.columns import Binned, Coded, Line, Normal
 from veridical.represent.rows import Rows
 from veridical.represent.schema import Schema
 from veridical.represent.space import MaskSpace, TableSpace
@@ -28,7 +28,7 @@ from veridical.summarize.gates import Centers, Leaves, Nearest, Overlap, Size, S
 KNOWN: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        *(Binned, Coded, Normal, Schema, TableSpace, MaskSpace, Words),
+        *(Binned, Coded, Line, Normal, Schema, TableSpace, MaskSpace, Words),
         *(Centers, Leaves, Nearest, Overlap, Size, Softmax, Sphere),
     )
 }
@@ -150,7 +150,7 @@ def _unpack_sparse(packed: Mapping[str, Any]) -> Any:
 
 
 def _pack_background(b: Background) -> Any:
-    return [pack_object(each) for each in (b.schema, b.columns, b.usual, b.fixed)]
+    return [pack_object(each) for each in (b.schema, b.columns, b.usual, b.fixed, b.n_rows)]
 
 
 def _is_array(value: Any) -> bool:

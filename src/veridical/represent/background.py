@@ -68,7 +68,7 @@ class Background:
         columns: tuple[Binned | Coded | Normal, ...],
         usual: Any,
         fixed: Sequence[int],
-        n_rows: int,
+        n_rows: int = 1000,  # older files do not say
     ) -> None:
         self.schema = schema
         self.n_rows = n_rows
