@@ -473,6 +473,10 @@ def test_a_model_that_refuses_a_category_is_told_which() -> None:
     row = {**table.iloc[0].to_dict(), "city": "Rome"}
     call = lambda: vd.explain(strict, vd.Rows(table), row, method=QUICK)  # noqa: E731
     check(call, vd.errors.ModelError, "found unknown categories", "city = Rome", "never has")
+    with pytest.warns(vd.errors.RowsFailedWarning, match="city = Rome"):
+        many = vd.explain_many(strict, vd.Rows(table), [table.iloc[0].to_dict(), row], method=QUICK)
+    assert len(many) == 1
+    assert "the background never has city = Rome" in many.failed["error"].iloc[0]
 
 
 # Refusals --------------------------------------------------------------------------------------------------

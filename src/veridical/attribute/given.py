@@ -34,7 +34,7 @@ def name_unseen(representation: Representation) -> Iterator[None]:
             raise
         raise ModelError(
             f"{cause}; the background never has {', '.join(unseen)}, which the model may not know"
-        ) from cause
+        ) from cause.__cause__  # the model's own: among many, errors that cause errors of ours are left out
 
 
 def seed_of(rng: Any) -> np.random.SeedSequence:
