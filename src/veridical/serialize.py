@@ -23,6 +23,7 @@ from veridical.packing.columns import arrow_array, arrow_schema, as_unicode, col
 from veridical.packing.differences import pack_difference, unpack_difference
 from veridical.packing.explanations import Pool, pack_explanation, pack_failures, pack_verdict
 from veridical.packing.groups import pack_grouping, pack_membership, unpack_grouping, unpack_membership
+from veridical.packing.limits import FACTOR, ROW, VALUE, allowed, bounded, counting, spend
 from veridical.packing.picks import pack_pick, unpack_pick
 from veridical.packing.reports import pack_report, unpack_report
 from veridical.packing.values import STRICT, parse
@@ -124,7 +125,8 @@ def load(path: str | Path) -> Loaded | Store:
     try:
         with source.open("rb") as stream:
             _check_start(stream, source)
-            return read(stream, source.name)
+            with bounded(source.stat().st_size):
+                return read(stream, source.name)
     except OSError as cause:
         folder = str(source.parent)
         words = (
@@ -233,12 +235,15 @@ def _record(kind: str, items: Sequence[Explanation], failures: tuple[Failure, ..
 
 def write_json(record: Loaded, stream: BinaryIO) -> None:
     """One line an item, so that a difference between two files can be read; a checksum of the lines at the end."""
-    items, total = record.items if isinstance(record, Explanations) else (record,), 0
+    items, total, written = record.items if isinstance(record, Explanations) else (record,), 0, 0
     stream.write(json.dumps(_head(record))[:-1].encode() + b', "items": [')
-    for i, item in enumerate(items):
-        line = STRICT.encode(PACKERS[type(item)](item)).encode()
-        total = zlib.crc32(line, total)
-        stream.write((b",\n" if i else b"\n") + line)
+    with counting() as unfolded:
+        for i, item in enumerate(items):
+            line = STRICT.encode(PACKERS[type(item)](item)).encode()
+            total, written = zlib.crc32(line, total), written + len(line)
+            stream.write((b",\n" if i else b"\n") + line)
+    if unfolded[0] > allowed(written):  # else it could not be read again
+        stream.write(b" " * (unfolded[0] // FACTOR - written))
     stream.write(b"\n]")
     if isinstance(record, Explanations) and record.failures:
         failed = STRICT.encode(pack_failures(record.failures)).encode()
@@ -282,18 +287,31 @@ def _write_parquet(record: Explanation | Explanations, stream: BinaryIO) -> None
         head["checksum"] = _checksum(head["failed"])
     schema = arrow_schema(pa).with_metadata({key: str(value) for key, value in head.items()})
     options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
-    with pq.ParquetWriter(stream, schema, **options) as writer:
+    before, known = stream.tell() if stream.seekable() else 0, list[Any]()
+    with counting() as unfolded, pq.ParquetWriter(stream, schema, metadata_collector=known, **options) as writer:
         for start in range(0, len(items), ROWS):
             made = columns(items[start : start + ROWS])
             arrays = [arrow_array(made[field.name], field.type, pa) for field in schema]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+    taken = unfolded[0] + sum(map(_unfolded, known))
+    if stream.seekable() and taken > allowed(stream.tell() - before):
+        raise InputError(
+            f"these explanations are so alike that a Parquet file of them shrinks to less than 1/{FACTOR} of what "
+            "they take in memory, and would not be read again: save them as .json, or with explain_many(store=…)"
+        )
 
 
 def _read_parquet(stream: BinaryIO, name: str) -> Loaded:
     parquet = require("pyarrow.parquet", extra="parquet")
     with reading(name):
         file = parquet.ParquetFile(stream, page_checksum_verification=True)
+        leaves = [file.schema.column(i) for i in range(len(file.schema))]
+        texts = [
+            leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"
+        ]  # each that repeats is held once
+        file = parquet.ParquetFile(stream, page_checksum_verification=True, read_dictionary=texts)
         kind, pool, made = _kind(_parquet_head(file), name), Pool(), list[Explanation]()
+        spend(_unfolded(file.metadata))
         written = {key.decode(): value.decode() for key, value in file.schema_arrow.metadata.items()}
         if kind in UNPACKERS:
             _check_sum(written[kind], written, name)
@@ -303,6 +321,14 @@ def _read_parquet(stream: BinaryIO, name: str) -> Loaded:
         failed = written.get("failed", "[]")
         _check_sum(failed, written, name)
         return _record(kind, made, pool.failures(parse(failed)))
+
+
+def _unfolded(metadata: Any) -> int:
+    """Bytes that the rows and columns of a Parquet file take, at least."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
+    texts = sum(chunk.total_uncompressed_size for chunk in chunks)
+    return int(metadata.num_rows * ROW + sum(chunk.num_values for chunk in chunks) * VALUE + texts)
 
 
 def _explained(table: Any) -> Any:

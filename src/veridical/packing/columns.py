@@ -11,6 +11,7 @@ import numpy as np
 
 from veridical.errors import InputError, safe_str
 from veridical.packing.explanations import ARRAYS, FACTS, NUMBERS, TEXTS, Pool, pack_findings, unpack_target
+from veridical.packing.limits import count, spend
 from veridical.packing.values import STRICT, encode, pack_view, parse
 from veridical.records import Explanation, Output, Part
 
@@ -130,7 +131,11 @@ def _recipes(items: Sequence[Explanation]) -> list[str]:
 
 
 def _text(packed: Any) -> str | None:
-    return None if packed is None else STRICT.encode(packed)
+    if packed is None:
+        return None
+    text = STRICT.encode(packed)
+    count(len(text))
+    return text
 
 
 def arrow_array(column: Any, kind: Any, pa: Any) -> Any:
@@ -144,6 +149,18 @@ def arrow_array(column: Any, kind: Any, pa: Any) -> Any:
         else:
             values = pa.array(flat, kind.value_type)
         return pa.ListArray.from_arrays(pa.array(offsets), values)
+
+
+def _shared(column: Any) -> list[Any]:
+    """The values of a column of Arrow; of one with a dictionary, what repeats is one object."""
+    found: list[Any] = []
+    for chunk in column.chunks:
+        if not hasattr(chunk, "dictionary"):
+            found += chunk.to_pylist()
+            continue
+        words = chunk.dictionary.to_pylist()
+        found += [None if i is None else words[i] for i in chunk.indices.to_pylist()]
+    return found
 
 
 @contextmanager
@@ -173,9 +190,13 @@ def explanations_of(
     intervals = np.stack([low, high], axis=1)
     if own is None:
         own = own_of(table) if set(OWN) <= set(table.schema.names) else [()] * table.num_rows
-    rows = table.drop_columns([*lists, *(name for name in OWN if name in table.schema.names)]).to_pylist()
+    flat = [name for name in table.schema.names if name not in lists and name not in OWN]
+    rows = [
+        dict(zip(flat, row, strict=True)) for row in zip(*(_shared(table.column(n)) for n in flat), strict=True)
+    ]
     for i, (row, values, (start, stop)) in enumerate(zip(rows, own, pairwise(offsets.tolist()), strict=True)):
         row["target"] = _packed_target(row["target"], row["target_is_index"], row.get("target_class"))
+        spend(sum(len(row.get(key) or "") for key in UNSEEN))
         row |= {key: parse(row.get(key) or "null") for key in UNSEEN}
         row["parts"] = tuple(parts[start:stop])
         row["weights"], row["intervals"] = weights[start:stop], intervals[start:stop]

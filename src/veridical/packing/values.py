@@ -24,6 +24,7 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 
 from veridical.errors import InputError
+from veridical.packing.limits import count, spend
 from veridical.records import View
 
 STRICT = json.JSONEncoder(allow_nan=False)
@@ -228,6 +229,7 @@ def pack_view(value: Any) -> Any:
             raise InputError(
                 f"a view holds an array of {value.dtype}: only arrays of numbers and text can be saved"
             )
+        count(value.nbytes)
         packed = base64.b64encode(zlib.compress(value.tobytes(), 6)).decode()
         return {"array": packed, "dtype": value.dtype.str, "shape": list(value.shape)}
     if isinstance(value, (list, tuple)):
@@ -264,6 +266,7 @@ def _array(value: Mapping[str, Any]) -> Any:
     if dtype.kind not in PLAIN or min(shape, default=0) < 0:
         raise TypeError(f"no array of {dtype} and shape {shape} was saved")
     size = math.prod(shape) * dtype.itemsize
+    spend(size)
     content = zlib.decompressobj().decompress(base64.b64decode(value["array"], validate=True), size + 1)
     if len(content) != size:
         raise ValueError(f"{size} bytes were wanted for an array")
