@@ -62,4 +62,4 @@ def _painted(method: Any, asked: Asked, i: int, seed: int) -> Any:
     """The weight of each part at its pixels, (1, side, side)."""
     picture, parts = asked.pictures[i], asked.parts[i] if isinstance(asked.parts, list) else asked.parts
     why = vd.explain(asked.network, parts, picture, target=int(asked.targets[i]), method=method, rng=seed + i)
-    return np.asarray(parts(picture).paint(why.weights))[None]
+    return np.asarray(parts(picture).paint(np.nan_to_num(why.weights)))[None]

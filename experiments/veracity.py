@@ -174,7 +174,7 @@ def example(outcome: Outcome) -> dict[str, Any]:
         "before": made.label,
         "after": made.wanted,
         "confidence": made.confidence,
-        "weights": {name: shares(each.weights / np.abs(each.weights).max())
+        "weights": {name: shares(np.nan_to_num(each.weights / np.nanmax(np.abs(each.weights))))
                     for name, each in outcome.explained.items()},
     }  # fmt: skip
 

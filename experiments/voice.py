@@ -140,7 +140,7 @@ def explained(method: Any, network: Any, represent: Any, heard: Any) -> tuple[An
     """Weights for a voice, and calls."""
     asked = {"purpose": method} if isinstance(method, str) else {"method": method}
     why = vd.explain(network, represent, heard, target=0, **asked)
-    return why.weights, why.n_calls
+    return np.nan_to_num(why.weights), why.n_calls  # what was not tested comes with what does not matter
 
 
 def nulls(heard: Any, labels: Any, rng: np.random.Generator) -> dict[str, Any]:
