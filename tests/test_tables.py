@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
 import veridical as vd
 from contracts import Spy, check
@@ -521,6 +522,19 @@ REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         lambda: vd.Rows(pd.DataFrame({"c": pd.Series(CODES.tolist(), dtype=object), "x": OTHER}))(["a", 1.0]),
         ("'c'", "numbers"),
     ),
+    "a number as a row": (lambda: vd.Rows(BLOCK)(np.array(3.0)), ("row of 3 columns", "ndarray")),
+    "edges that are no dates": (
+        lambda: vd.Rows(table_of(dates("s")), discretize=vd.Edges({"c": ["soon"]})),
+        ("edges of 'c'", "datetime64[s]", "soon"),
+    ),
+    "edges that are no list": (
+        lambda: vd.Rows(table_of(dates("s")), discretize=vd.Edges({"c": 5})),
+        ("edges", "5"),
+    ),
+    "names of a sparse matrix": (lambda: vd.Rows(csr_matrix(BLOCK), names=5), ("names", "list")),  # type: ignore[arg-type]
+    "complex sparse matrix": (lambda: vd.Rows(csr_matrix(np.c_[Z, Z])), ("complex",)),
+    "complex row of a sparse matrix": (lambda: vd.Rows(csr_matrix(BLOCK))(BLOCK[0] + 1j), ("complex",)),
+    "set for a sparse matrix": (lambda: vd.Rows(csr_matrix(BLOCK))(set(BLOCK[0])), ("set",)),
     "X as a set": (lambda: vd.explain_many(len, vd.Rows(BLOCK), {1, 2}), ("set",)),  # type: ignore[arg-type]
 }
 

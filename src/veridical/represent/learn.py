@@ -147,21 +147,25 @@ def _edges(
         given = discretize.by_column.get(name, discretize.by_column.get(position))
         if given is None:
             return Quantiles(4).edges(numbers, name, position)
-        if line.dtype is None:
-            counted: Any = [floor(edge) - line.origin for edge in given]
-        else:
-            dtype = (
-                line.dtype if isinstance(line.dtype, np.dtype) else getattr(line.dtype, "numpy_dtype", line.dtype)
-            )
-            dates = (
-                np.array(list(given), dtype) if isinstance(dtype, np.dtype) else pd.array(list(given), dtype=dtype)
-            )
-            counted = line.numbers(dates).tolist()
+        try:
+            counted = _counted(list(given), line)
+        except (TypeError, ValueError, OverflowError) as cause:
+            kind = "numbers" if line.dtype is None else f"values of {line.dtype}"
+            raise InputError(f"the edges of {name!r} must be a list of {kind}, not {given!r}") from cause
         return Edges({name: counted}).edges(numbers, name, position)
     if isinstance(discretize, (Quantiles, Entropy)):  # which go by the order of the values alone, or by steps
         return discretize.edges(numbers, name, position)
     found = discretize.edges(numbers + line.origin, name, position)  # a caller's own knows of no origin
     return None if found is None else np.array([floor(edge) - line.origin for edge in found], float)
+
+
+def _counted(edges: list[Any], line: Line) -> list[float]:
+    """Edges as numbers of a line, in whole steps from its origin."""
+    if line.dtype is None:
+        return [floor(edge) - line.origin for edge in edges]
+    dtype: Any = getattr(line.dtype, "numpy_dtype", line.dtype)
+    dates = np.array(edges, dtype) if isinstance(dtype, np.dtype) else pd.array(edges, dtype=dtype)
+    return [float(number) for number in line.numbers(dates)]
 
 
 def _n_distinct(name: str, values: Any) -> int:

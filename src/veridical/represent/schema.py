@@ -109,8 +109,12 @@ class Schema:
             values = self._matched(x, list(x.values()))
         elif isinstance(x, tuple) and set(getattr(x, "_fields", ())) == set(self._wanted_labels):
             values = self._matched(x._fields, list(x))  # type: ignore[attr-defined]
-        elif isinstance(x, Iterable) and not isinstance(x, (str, bytes, *UNORDERED)):
-            values = list(as_array(x, "a row") if isinstance(x, np.ndarray) and x.ndim else x)
+        elif (
+            isinstance(x, Iterable)
+            and np.ndim(x if isinstance(x, np.ndarray) else ())
+            and not isinstance(x, (str, bytes, *UNORDERED))
+        ):
+            values = list(as_array(x, "a row") if isinstance(x, np.ndarray) else x)
         else:
             order = ", which has no order" if isinstance(x, UNORDERED) else ""
             raise InputError(

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix, issparse, vstack
 from veridical.errors import InputError
 from veridical.masks import Gaussian, Sizes, coins, euclidean
 from veridical.records import Bools, Features, Floats, Kernel, Part, Representation, Sample, Seed, Step
+from veridical.represent.foreign import as_array, as_pandas, listed, refusal
 from veridical.represent.regions import Places, as_type
 
 
@@ -123,7 +124,9 @@ def check_sparse(background: Any, names: Sequence[str] | None) -> tuple[str, ...
     if background.shape[0] < 1:
         raise InputError("the background is empty")
     width = background.shape[1]
-    named = tuple(f"x{j}" for j in range(width)) if names is None else tuple(map(str, names))
+    if background.dtype.kind == "c":
+        raise InputError(refusal("the sparse matrix", background.dtype))
+    named = tuple(f"x{j}" for j in range(width)) if names is None else tuple(map(str, listed("names", names)))
     if len(named) != width or len(set(named)) != width:
         raise InputError(f"names must name every column once: {width} columns, {len(set(named))} names")
     entries = background.tocoo()
@@ -152,7 +155,9 @@ class SparseRows:
 
 def sparse_rows(X: Any, names: Sequence[str], may_be_empty: bool = False) -> SparseRows:
     """One or many rows, checked."""
-    rows: Any = X if issparse(X) else np.atleast_2d(np.asarray(X))
+    rows: Any = X if issparse(X) else np.atleast_2d(as_array(as_pandas(X), "rows of numbers"))
+    if rows.dtype.kind not in "biuf":
+        raise InputError(f"wanted rows of real numbers, as in the sparse background; got {rows.dtype}")
     matrix: Any = csr_matrix(rows, copy=True)
     if matrix.shape[1] != len(names):
         raise InputError(f"wanted rows of {len(names)} columns, as in the background; got {matrix.shape[1]}")
