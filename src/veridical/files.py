@@ -9,12 +9,23 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from veridical.errors import InputError
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 CLOSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def path_of(path: Any, what: str) -> Path:
+    """A path that a disk can have; ``what`` says what it is for."""
+    try:
+        found = Path(path)
+        if b"\0" in os.fsencode(found):
+            raise ValueError("a zero byte is in it")
+    except (TypeError, ValueError) as cause:  # no text, or a lone surrogate
+        raise InputError(f"{what} wants the path of a file, not {path!r:.200}: {cause}") from cause
+    return found
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from veridical.debug.audit import Audit
 from veridical.errors import InputError, harmless, require
 from veridical.evaluate.differences import Difference
 from veridical.evaluate.records import Report
-from veridical.files import replacing
+from veridical.files import path_of, replacing
 from veridical.packing.audits import pack_audit, unpack_audit
 from veridical.packing.columns import arrow_array, arrow_schema, as_unicode, columns, explanations_of
 from veridical.packing.differences import pack_difference, unpack_difference
@@ -80,14 +80,14 @@ UNPACKERS: dict[str, Reader] = {
 
 def save(record: Saved, path: str | Path) -> None:
     """Write a record; the suffix says how. The file appears whole or not at all."""
-    target, write = Path(path), writer_of(type(record), path)
+    target, write = path_of(path, "save"), writer_of(type(record), path)
     with replacing(target) as stream:
         write(record, stream)
 
 
 def writer_of(kind: type, path: str | Path) -> Callable[[Any, BinaryIO], None]:
     """How a record of this type is written there, if it can be."""
-    target, writers = Path(path), _writers(kind)
+    target, writers = path_of(path, "save"), _writers(kind)
     write = writers.get(target.suffix.lower())
     if write is None:
         known = ", ".join(writers)
@@ -113,7 +113,7 @@ def _writers(kind: type) -> Writers:
 
 def load(path: str | Path) -> Loaded | Store:
     """Read back what ``save`` wrote as .json or .parquet; a folder is opened as the store that it is."""
-    source = Path(path)
+    source = path_of(path, "load")
     if source.is_dir():
         from veridical.scale.stores.store import Store
 

@@ -34,6 +34,9 @@ COMMANDS: dict[type, Callable[[Any], int]] = {
 }
 
 
+COMPILED = (".pyx", ".pxi", ".pxd")  # of installed packages, whose names say nothing of where they are
+
+
 def run(given: Any) -> int:
     """Do what was asked; the exit code says how it went."""
     try:
@@ -61,7 +64,8 @@ def _failed(cause: Any, code: int = BROKEN) -> int:
 def _is_of_caller(cause: BaseException) -> bool:
     """Whether code raised it that is neither ours nor installed: then its author wants to see where."""
     known = (str(Path(__file__).parents[2]), sys.prefix, sys.base_prefix, "<")
-    return any(not step.filename.startswith(known) for step in traceback.extract_tb(cause.__traceback__))
+    steps = [step.filename for step in traceback.extract_tb(cause.__traceback__)]
+    return any(not name.startswith(known) and not name.endswith(COMPILED) for name in steps)
 
 
 def _unheard() -> int:

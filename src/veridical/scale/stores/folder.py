@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from veridical.errors import InputError, require
-from veridical.files import replacing_entry
+from veridical.files import path_of, replacing_entry
 from veridical.packing.values import pack, unpack
 from veridical.records import VERSION
 from veridical.scale.stores.digests import MODULUS
@@ -81,7 +81,7 @@ def begun(path: str | Path) -> bool:
     require("pyarrow.parquet", extra="parquet")
     if not isinstance(path, (str, os.PathLike)) or not str(path):
         raise InputError(f"store wants the path of a folder, not {path!r}")
-    where = Path(path)
+    where = path_of(path, "store")
     if where.exists() and not where.is_dir():
         raise InputError(f"the store {str(where)!r} is to be a folder, but a file has that name: give another")
     if not where.parent.is_dir():
