@@ -349,8 +349,9 @@ def test_methods_by_name() -> None:
         quick("size", methods=[vd.Lime])
     with pytest.raises(vd.InputError, match="another purpose"):
         quick("size", methods=[vd.Gime()])
-    with pytest.raises(vd.InputError, match="settings"):
-        quick("size", methods=["lime"])
+    assert quick("size", methods=["occlusion"]).methods == ("Occlusion",)
+    with pytest.raises(vd.InputError, match="did you mean 'lime'"):
+        quick("size", methods=["limee"])
 
 
 def test_one_instance() -> None:

@@ -900,7 +900,7 @@ BAD: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     ),
     "a map that is none": (lambda: vd.Grid(2, 2)(PICTURE).gather("map"), ("a map", "str")),
     "a map of NaN": (lambda: vd.Grid(2, 2)(PICTURE).gather(np.full((12, 12), np.nan)), ("a map", "NaN")),
-    "target out of range": (lambda: explain(dense(), target=7), ("unknown target 7",)),
+    "target out of range": (lambda: explain(dense(), target=7), ("no output 7",)),
     "targets out of range": (
         lambda: vd.Gradient().maps(vd.Network(dense()), torch.as_tensor(X), 2, 0),
         ("from 0 to 1",),

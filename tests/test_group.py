@@ -563,7 +563,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         "'x1' is missing",
     ),
     "a class as method": (lambda: group(method=vd.Mixture), r"Mixture\(\), not the class"),
-    "a name as method": (lambda: group(method="gime"), "not 'gime'"),
+    "a name as method": (lambda: group(method="gimme"), "did you mean 'gime'"),
     "a method for one instance": (lambda: group(method=vd.Lime()), r"vd\.Mixture\(\); vd\.Lime is for"),
     "a method for groups": (
         lambda: vd.explain(bent, ROWS, X[0], method=vd.Gime()),
