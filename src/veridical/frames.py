@@ -177,7 +177,8 @@ def pick_frame(p: Pick) -> pd.DataFrame:
     own = pd.DataFrame(
         {
             "model": np.ones(len(step), dtype=np.int64),
-            "row": p.chosen[step],
+            "row": row_column([p.rows[t] if p.rows else int(p.chosen[t]) for t in step.tolist()]),
+            "number": p.chosen[step],
             "target": answers([p.chosen_targets[t] for t in step]),
             "part": _texts(p.names[j] for j in part),
             "weight": np.asarray(found.data, dtype=np.float64),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from veridical.attribute.targets import check_single, find_class, list_classes
 from veridical.errors import InputError, check_whole, safe_repr
 from veridical.keywords import teach_keywords
 from veridical.records import Ints
-from veridical.scale.stores.held import Held, source_of
+from veridical.scale.stores.held import Held, read_row_names, source_of
 from veridical.summarize.concepts import Concepts, Matched, matched
 from veridical.summarize.passes import MOST, greedy_by_passes, rows_at
 from veridical.summarize.pick import at_random, drawn, greedy, picked
@@ -60,8 +60,8 @@ def pick(
     """
     seed, (found,) = _matched([explanations], budget, concepts=concepts, rng=rng, target=target, k=k, most=MOST)
     if found.read is None:
-        return _pick(found, greedy([found.table], int(budget)), seed)
-    return _pick(found, greedy_by_passes(found.table, found.read, int(budget)), seed)
+        return _named(_pick(found, greedy([found.table], int(budget)), seed), explanations)
+    return _named(_pick(found, greedy_by_passes(found.table, found.read, int(budget)), seed), explanations)
 
 
 @teach_keywords
@@ -76,7 +76,7 @@ def pick_at_random(
 ) -> Pick:
     """Pick explanations at random, to see what ``pick`` is worth; a larger budget adds to a smaller one."""
     seed, (found,) = _matched([explanations], budget, concepts=concepts, rng=rng, target=target, k=k, most=MOST)
-    return _pick(found, at_random(found.table, int(budget), seed), seed)
+    return _named(_pick(found, at_random(found.table, int(budget), seed), seed), explanations)
 
 
 @teach_keywords
@@ -104,7 +104,14 @@ def pick_for_two(
         )
     chosen = greedy([each.table for each in found], int(budget))
     one, other = (_pick(each, chosen, seed) for each in found)
-    return replace(one, second=other)
+    return _named(replace(one, second=_named(other, second)), first)
+
+
+def _named(found: Pick, explanations: Any) -> Pick:
+    """A pick with the names of its rows, where they can be read again."""
+    if isinstance(explanations, Iterator):
+        return found
+    return replace(found, rows=tuple(read_row_names(source_of(explanations), found.chosen.tolist())))
 
 
 def _matched(

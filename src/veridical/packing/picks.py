@@ -9,7 +9,19 @@ import numpy as np
 
 from veridical.packing.explanations import pack_target, unpack_target
 from veridical.packing.objects import pack_part, unpack_part
-from veridical.packing.values import counted, finite, floats, numbers, pack_view, sparse, text, unpack_view, whole
+from veridical.packing.values import (
+    counted,
+    finite,
+    floats,
+    numbers,
+    pack,
+    pack_view,
+    sparse,
+    text,
+    unpack,
+    unpack_view,
+    whole,
+)
 from veridical.packing.views import check_view
 from veridical.summarize.records import Concept, Pick
 
@@ -31,6 +43,7 @@ def pack_pick(p: Pick) -> dict[str, Any]:
         ],
         "notes": list(p.notes),
         "second": None if p.second is None else pack_pick(p.second),
+        "rows": [pack(row) for row in p.rows],
     }
 
 
@@ -58,7 +71,10 @@ def unpack_pick(body: Mapping[str, Any]) -> Pick:
         tuple(map(_concept, body["concepts"])),
         tuple(map(text, body["notes"])),
         None if body["second"] is None else unpack_pick(body["second"]),
+        tuple(map(unpack, body.get("rows", ()))),
     )
+    if len(found.rows) not in (0, len(chosen)):
+        raise ValueError(f"{len(chosen)} rows, but {len(found.rows)} names")
     by_row, by_part = (
         (found.coverage, found.random, found.chosen_targets),
         (importance, found.names, found.targets),

@@ -15,6 +15,7 @@ from veridical.render.differences import (
     UNMEASURED,
     absent_words,
     changed,
+    changed_label,
     formats,
     letters_of,
     mark_of,
@@ -140,6 +141,6 @@ def _rows(d: Difference) -> Markup:
     drawn = []
     for row, own in found:
         top = ", ".join(f"{plain(name, 30)} {minus(f'{value:+.3g}')}" for name, value in own.top(2))
-        line = tag("summary", {}, escape(f"Row {row}"), tag("small", {}, escape(top, 120)))
+        line = tag("summary", {}, escape(f"Row {changed_label(d, row)}"), tag("small", {}, escape(top, 120)))
         drawn.append(tag("details", {}, line, tag("div", {}, beside(own, MOST_LISTED))))
     return join(tag("h4", {}, escape("Rows that changed most")), tag("div", {"class": "vd-list"}, *drawn))

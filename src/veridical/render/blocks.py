@@ -12,7 +12,7 @@ from veridical.records import Verdict
 from veridical.render.board import BODY, HEAD, SMALL, STRONG, TINY, Block, Board, Ink, Look, Palette, Place
 from veridical.render.markup import minus
 from veridical.render.tables import EFFECT, Scale, Span, scale_of
-from veridical.render.words import Weighed, measured, plain, unknown_words
+from veridical.render.words import Weighed, measured, part_line, plain, unknown_words
 
 TINIEST = 1e-100  # what an axis can hold
 ROW = 0.25  # inches from row to row of a table
@@ -138,7 +138,7 @@ def weights_table(
         interval = f"{low} to {high}" if known[j] else unknown_words(e, j)
         ends = (float(e.intervals[j, 0]), float(e.intervals[j, 1])) if known[j] else None
         numbers = (minus(show(e.weights[j]).strip()), interval)
-        rows.append(Row(plain(e.parts[j].name), float(e.weights[j]), ends, numbers, key(j)))
+        rows.append(Row(part_line(e, j), float(e.weights[j]), ends, numbers, key(j)))
     return table(("Part", "Effect on the output", "Weight", "95 % interval"), rows, (span, look))
 
 

@@ -17,6 +17,7 @@ from veridical.render.differences import (
     UNMEASURED,
     absent_words,
     changed,
+    changed_label,
     formats,
     letters_of,
     mark_of,
@@ -152,7 +153,8 @@ def _panels(
 def _rows(d: Difference, look: Look) -> Block:
     """Of many rows, those whose explanations are farthest apart."""
     lines = [
-        f"Row {row}: " + ", ".join(f"{plain(name, 40)} {minus(f'{value:+.3g}')}" for name, value in own.top(2))
+        f"Row {changed_label(d, row)}: "
+        + ", ".join(f"{plain(name, 40)} {minus(f'{value:+.3g}')}" for name, value in own.top(2))
         for row, own in changed(d, MOST_ROWS)
     ]
     told = [paragraph(line, look, SMALL) for line in lines]

@@ -26,6 +26,7 @@ from veridical.render.words import (
     number,
     percent,
     plain,
+    row_label,
     shorten,
     teller,
 )
@@ -114,6 +115,12 @@ def changed(d: Difference, k: int) -> list[tuple[int, Difference]]:
     return [(i, differ(d.first[i], d.second[i], d.titles)) for i in rows]
 
 
+def changed_label(d: Difference, row: int) -> str:
+    """The name of a row of which both have an explanation, or its number."""
+    name = d.first[row].row if isinstance(d.first, Explanations) else None
+    return row_label(row if name is None else name)
+
+
 def difference_picture(difference: Difference, width: int = 80) -> str:
     """Both weights of each part as bars, the difference beside its name, and the evidence below."""
     d, wide = difference, max(width, 50)
@@ -187,5 +194,5 @@ def _rows(d: Difference) -> list[str]:
     lines = ["", "rows that changed most"]
     for row, own in found:
         named = ", ".join(f"{plain(name, 40)} {value:+.3g}" for name, value in own.top(2))
-        lines.append(f"  row {row}: {named}")
+        lines.append(f"  row {changed_label(d, row)}: {named}")
     return lines

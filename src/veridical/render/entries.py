@@ -9,7 +9,7 @@ from typing import TypeAlias
 from veridical.records import Explanation, Explanations
 from veridical.render.markup import NONE, SPACE, Markup, escape, join, spaced, tag
 from veridical.render.tables import bar, facts, row, table
-from veridical.render.words import Digest, brief, count, decimals, digest, percent
+from veridical.render.words import Digest, brief, count, decimals, digest, percent, row_label
 
 Draw: TypeAlias = Callable[[Explanation, int], str]  # an explanation, and bytes that its picture may take
 
@@ -64,7 +64,8 @@ def _sheet(many: Explanations, at: int, drawn: Sequence[Markup]) -> Markup:
     part = many.items[first : first + len(drawn)]
     passed = percent(sum(e.verdict.passed for e in part) / len(part))
     words = f"{count(len(part), 'explanation')}, {passed} of them can be believed"
-    name = escape(f"Rows {first} to {first + len(part) - 1}")
+    ends = [i if e.row is None else e.row for i, e in ((first, part[0]), (first + len(part) - 1, part[-1]))]
+    name = escape(f"Rows {row_label(ends[0], 40)} to {row_label(ends[1], 40)}")
     title = tag("summary", {}, name, SPACE, tag("small", {}, escape(words)))
     opened = {"open": ""} if at == 0 else {}
     return tag("details", {"class": "vd-sheet", **opened}, title, tag("div", {}, *drawn))
@@ -73,7 +74,13 @@ def _sheet(many: Explanations, at: int, drawn: Sequence[Markup]) -> Markup:
 def _entry(at: int, e: Explanation, inner: Markup) -> Markup:
     kind, mark, words = ("yes", "✓", "believe") if e.verdict.passed else ("no", "✗", "with care")
     badge = tag("span", {"class": "vd-mark", "role": "img", "aria-label": words}, escape(mark))
-    said = (badge, SPACE, escape(f"Row {at}"), SPACE, tag("small", {}, escape(brief(e), 200)))
+    said = (
+        badge,
+        SPACE,
+        escape(f"Row {row_label(at if e.row is None else e.row)}"),
+        SPACE,
+        tag("small", {}, escape(brief(e), 200)),
+    )
     return tag("details", {}, tag("summary", {"class": f"vd-{kind}"}, *said), tag("div", {}, inner))
 
 

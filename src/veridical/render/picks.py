@@ -12,7 +12,7 @@ from veridical.records import Floats, Ints
 from veridical.render.glyphs import LOWERS, NOTHING, RAISES
 from veridical.render.marks import letters
 from veridical.render.terminal import column, solid, wrap
-from veridical.render.words import Fact, cells, count, decimals, first, percent, plain, shorten
+from veridical.render.words import Fact, cells, count, decimals, first, percent, plain, row_label, shorten
 from veridical.summarize.records import Pick
 
 MOST_ROWS, MOST_COLUMNS = 12, 12  # in a terminal
@@ -101,13 +101,18 @@ def notes_of(p: Pick, m: Matrix) -> list[str]:
 def row_name(p: Pick, step: int) -> str:
     """The row and, where there are several, its target."""
     several = len(set(map(str, p.chosen_targets))) > 1
-    return f"row {p.chosen[step]}" + (f" ({plain(p.chosen_targets[step], 20)})" if several else "")
+    return f"row {chosen_label(p, step)}" + (f" ({plain(p.chosen_targets[step], 20)})" if several else "")
+
+
+def chosen_label(p: Pick, step: int) -> str:
+    """The name of a chosen row, or its number."""
+    return row_label(p.rows[step] if p.rows else p.chosen[step], 40)
 
 
 def first_words(p: Pick, m: Matrix, part: int) -> str:
     """Which chosen row shows a part first."""
     step = int(m.first[part])
-    return f"in row {p.chosen[step]}" if step >= 0 else "in no row"
+    return f"in row {chosen_label(p, step)}" if step >= 0 else "in no row"
 
 
 def models_of(p: Pick) -> list[tuple[str, Pick]]:

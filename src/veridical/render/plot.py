@@ -33,6 +33,7 @@ from veridical.render.words import (
     number,
     plain,
     ranked,
+    row_label,
     teller,
 )
 
@@ -46,11 +47,12 @@ def explanation(e: Explanation, look: Look, most: int = MOST_PARTS) -> list[Bloc
         f"the {teller(e)} says {minus(number(e.local_prediction))}",
         plain(asked_words(e), 120),
     ]
+    row = "T" if e.row is None else f"Row {row_label(e.row)}, t"
     most = min(most, look.rows)
     chosen, marks = ranked(e, most), marks_of(e, most)
     seen = [] if e.view is None else [scene(e.view, marks, look), heat_map(e, look)]
     return [
-        saying(f"Target {plain(e.target, 80)}", said, look),
+        saying(f"{row}arget {plain(e.target, 80)}", said, look),
         judgment(e.verdict, look),
         *seen,
         stacked([_bars(e, chosen, look, marks if keyed(e.view) else None), legend([WHISKER], look)], 0.06)
@@ -93,12 +95,14 @@ def explanations(many: Explanations, look: Look) -> list[Block]:
 def _line(row: int, e: Explanation, look: Look) -> Block:
     """One of many: whether it can be believed, which row, what it says."""
     mark, color = ("✓", look.palette.yes) if e.verdict.passed else ("✗", look.palette.no)
-    said = look.face.cut(brief(e), SMALL.size, look.width - 0.95)
+    name = look.face.cut(f"Row {row_label(row if e.row is None else e.row)}", STRONG.size, 2.0)
+    left = max(0.95, 0.26 + look.face.width(name, STRONG.size, bold=True) + 0.15)
+    said = look.face.cut(brief(e), SMALL.size, look.width - left)
 
     def draw(board: Board, top: float) -> None:
         board.line([0.0, look.width], [top, top], {"alpha": 0.18, "linewidth": 0.5})
         disc(board, (0.1, top + 0.12), mark, color, 9.5)
-        board.text((0.26, top + 0.12), f"Row {row}", STRONG)
-        board.text((0.95, top + 0.12), said, SMALL)
+        board.text((0.26, top + 0.12), name, STRONG)
+        board.text((left, top + 0.12), said, SMALL)
 
     return Block(0.24, draw)

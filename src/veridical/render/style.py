@@ -61,6 +61,7 @@ border-left:2px solid var(--vd-line)}
 .vd summary{cursor:pointer;padding:.6em .2em}
 .vd summary .vd-mark{display:inline-block;width:1.35em;height:1.35em;line-height:1.35em;margin:0 .6em 0 .3em;
 font-size:.82em}
+.vd th small{opacity:.7;font-weight:400;font-size:.9em}
 .vd summary small{opacity:.75;margin-left:.7em;font-size:.87em}
 .vd .vd-list{margin:1.6em 0 0}
 @media(max-width:620px){.vd thead{display:none}.vd table,.vd tbody{display:block}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from veridical.records import Verdict
 from veridical.render.markup import NONE, SPACE, Markup, escape, join, minus, spaced, tag
-from veridical.render.words import Weighed, decimals, measured, unknown_words
+from veridical.render.words import Weighed, decimals, measured, part_words, unknown_words
 
 Span = tuple[float, float]  # the ends of an axis; zero lies between them
 Scale = tuple[Span, Callable[[float], str]]  # an axis, and how to write the numbers on it
@@ -40,7 +40,8 @@ def weights_table(
         weight, interval = minus(show(e.weights[j])), f"{low} to {high}" if known[j] else unknown_words(e, j)
         ends = (float(e.intervals[j, 0]), float(e.intervals[j, 1])) if known[j] else None
         drawn = bar(float(e.weights[j]), ends, span)
-        rows.append(row(e.parts[j].name, drawn, (weight, interval), key(j)))
+        name, rest = part_words(e, j)
+        rows.append(row(name, drawn, (weight, interval), key(j), rest))
     return table(("Part", "Effect on the output", "Weight", "95 % interval"), rows)
 
 
@@ -70,12 +71,13 @@ def table(heads: tuple[str, str, str, str], rows: Sequence[Markup], kind: str = 
     )
 
 
-def row(name: str, drawn: Markup, numbers: tuple[str, str], key: Markup = NONE) -> Markup:
-    """One line of a table."""
+def row(name: str, drawn: Markup, numbers: tuple[str, str], key: Markup = NONE, rest: str = "") -> Markup:
+    """One line of a table; ``rest`` stands in gray after the name."""
+    gray = join(SPACE, tag("small", {}, escape(f"({rest})", 100))) if rest else NONE
     return tag(
         "tr",
         {},
-        tag("th", {"scope": "row"}, key, SPACE if key else NONE, tag("bdi", {}, escape(name))),
+        tag("th", {"scope": "row"}, key, SPACE if key else NONE, tag("bdi", {}, escape(name), gray)),
         tag("td", {"class": "vd-b"}, drawn),
         tag("td", {"class": "vd-w"}, escape(numbers[0])),
         tag("td", {"class": "vd-i"}, escape(numbers[1])),

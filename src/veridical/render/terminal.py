@@ -20,13 +20,16 @@ from veridical.render.words import (
     decimals,
     digest,
     evidence,
+    failed_words,
     fit,
     measured,
     n_weighty,
     number,
+    part_line,
     percent,
     plain,
     ranked,
+    row_label,
     shorten,
     teller,
     unknown_words,
@@ -37,7 +40,8 @@ def picture(explanation: Explanation, k: int = 10, width: int = 80) -> str:
     """The explanation as a bar chart, with the evidence for it below."""
     e = explanation
     answers = f"the model says {number(e.prediction)}, the {teller(e)} {number(e.local_prediction)}"
-    lines = [f"target {plain(e.target, 60)}: {answers}", ""]
+    row = "" if e.row is None else f"row {row_label(e.row)}, "
+    lines = [f"{row}target {plain(e.target, 60)}: {answers}", ""]
     chosen = ranked(e, k)
     marks = marks_of(e, k) if e.view is not None else None
     if chosen:
@@ -63,6 +67,7 @@ def overview(explanations: Explanations) -> str:
         f"targets   {targets}{more}",
         f"fidelity  {number(d.fidelity)} (median held-out R²)",
         f"verdicts  {percent(d.passed)} passed",
+        *([f"failed    {failed_words(d.n_failed, d.n_items)}: see .failed"] if d.n_failed else []),
     ]
     if d.top:
         show = decimals([mean for _, mean, _ in d.top])
@@ -87,7 +92,7 @@ def page(whole: Page, width: int = 80) -> str:
 
 def _chart(e: Explanation, chosen: Sequence[int], width: int, marks: Marks | None) -> list[str]:
     letters = [f"{marks.letters[j]} " if marks else "" for j in chosen]
-    names = [letter + plain(e.parts[j].name) for letter, j in zip(letters, chosen, strict=True)]
+    names = [letter + part_line(e, j) for letter, j in zip(letters, chosen, strict=True)]
     return chart(names, e.weights[list(chosen)], ranges(e, chosen), width)
 
 

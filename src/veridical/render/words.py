@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -48,12 +48,13 @@ class Digest:
     fidelity: float  # median
     passed: float  # share of the verdicts
     top: tuple[tuple[str, float, int], ...]  # part, mean |weight| over all items, items it counts in
+    n_failed: int = 0  # rows that could not be explained
 
     def facts(self) -> tuple[Fact, ...]:
         """What many explanations have in common."""
         targets = ", ".join(f"{plain(t, 20)} ({n:,})" for t, n in self.targets[:3])
         return (
-            ("Explanations", f"{self.n_items:,}", "one a row"),
+            ("Explanations", f"{self.n_items:,}", failed_words(self.n_failed, self.n_items) or "one per row"),
             ("Targets", f"{len(self.targets):,}", targets),
             ("Fidelity", number(self.fidelity), "median held-out R²"),
             ("Verdicts", percent(self.passed), "of the explanations can be believed"),
@@ -110,6 +111,44 @@ def ranked(weighed: Weighed, k: int) -> list[int]:
 def unknown_words(weighed: Weighed, j: int) -> str:
     """Why a part has no interval."""
     return NOT_TESTED if math.isnan(weighed.weights[j]) else "not measured"
+
+
+def row_label(row: object, limit: int = 60) -> str:
+    """The name of a row, on one line: of several labels, one after the other."""
+    return plain(", ".join(map(str, row)) if isinstance(row, tuple) else row, limit)
+
+
+def value_words(value: Any) -> str:
+    """The row's own value of a column."""
+    if isinstance(value, float):
+        return f"{value:.4g}" if math.isfinite(value) else "missing" if math.isnan(value) else str(value)
+    if isinstance(value, pd.Timestamp) and value == value.normalize():
+        return str(value.date())
+    return plain(value, 40)
+
+
+def part_words(weighed: Weighed, j: int) -> tuple[str, str]:
+    """A part as a reader sees it: its name, or the column with the row's own value, and then the bin it is in."""
+    part, values = weighed.parts[j], getattr(weighed, "values", ())
+    if not isinstance(values, tuple) or len(values) != len(weighed.parts) or values[j] is None:
+        return part.name, ""
+    own = value_words(values[j])
+    if part.relation == "per sd":
+        return f"{part.name} {own}", "per sd"
+    if part.relation not in ("≤", ">", "in"):
+        return part.name, ""
+    before, middle, after = part.name.partition(part.column)
+    if not middle:  # a field has its own columns
+        return f"{part.name}: {own}", ""
+    if part.relation == "in":
+        return f"{part.column} {own}", f"{before.removesuffix(' < ')} to {after.removeprefix(' ≤ ')}"
+    return f"{part.column} {own}", after.strip()
+
+
+def part_line(weighed: Weighed, j: int) -> str:
+    """``part_words`` in one text."""
+    lead, rest = part_words(weighed, j)
+    return f"{plain(lead)} ({plain(rest, 80)})" if rest else plain(lead)
 
 
 def measured(weighed: Weighed) -> list[bool]:
@@ -259,7 +298,13 @@ def digest(explanations: Explanations) -> Digest:
         float(np.median(known)) if known.size else math.nan,
         float(np.mean([e.verdict.passed for e in items])),
         _heaviest(names, sizes, len(items)),
+        len(explanations.failures),
     )
+
+
+def failed_words(n_failed: int, n_items: int) -> str:
+    """How many rows could not be explained, or nothing."""
+    return f"{n_failed:,} of {n_failed + n_items:,} rows failed" if n_failed else ""
 
 
 def _heaviest(names: list[str], sizes: Floats, n_items: int) -> tuple[tuple[str, float, int], ...]:

@@ -173,6 +173,7 @@ class Pick(Seen):
     concepts: tuple[Concept, ...] = ()  # where parts were matched by likeness
     notes: tuple[str, ...] = ()
     second: Pick | None = None  # of pick_for_two: the same rows, as the second model's explanations see them
+    rows: tuple[Any, ...] = ()  # (b,) names of the chosen rows; empty where only their numbers are known
 
     @property
     def share(self) -> Floats:

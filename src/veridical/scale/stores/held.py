@@ -15,6 +15,8 @@ from veridical.packing.columns import TARGET, distinct, unpack_targets
 from veridical.packing.explanations import TEXTS
 from veridical.packing.values import encode, parse, unpack, unpack_view
 from veridical.records import Explanation, Explanations, Part, View
+from veridical.scale.stores.beside import KEPT
+from veridical.scale.stores.parts import row_names_in
 from veridical.scale.stores.store import Store
 from veridical.serialize import ROWS, columns_of, load, reading
 from veridical.summarize.table import OWN_VALUE, Batch, Source
@@ -63,6 +65,26 @@ def _from_store(store: Store) -> Source:
             yield table.filter(table.column("error").is_null())
 
     return Stored(store.path.name, tables)
+
+
+def read_row_names(source: Source, numbers: Sequence[int]) -> list[Any]:
+    """The names of some rows; the number where a row has none."""
+    if isinstance(source, Held):
+        named = [(number, source.items[number].row) for number in numbers]
+        return [number if row is None else row for number, row in named]
+    assert isinstance(source, Stored)
+    wanted, found, start = set(numbers), dict[int, Any](), 0
+    for batch in source.tables(["row", "row_name", f"{KEPT}*"], ROWS):
+        places = (
+            batch.column("row").to_pylist() if "row" in batch.schema.names else range(start, start + len(batch))
+        )
+        start += len(batch)
+        here = [i for i, number in enumerate(places) if number in wanted]
+        if here:
+            kept = next((name for name in batch.schema.names if name.startswith(KEPT)), None)
+            names = row_names_in(batch.take(here), kept, [places[i] for i in here])
+            found.update(zip((places[i] for i in here), names, strict=True))
+    return [found.get(number, number) for number in numbers]
 
 
 @dataclass(frozen=True, eq=False)

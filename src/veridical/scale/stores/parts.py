@@ -208,9 +208,9 @@ def own_values_in(table: Any) -> list[tuple[Any, ...]] | None:
         ) from cause
 
 
-def row_names_in(table: Any, named_by: str | None = None) -> list[Any]:
+def row_names_in(table: Any, named_by: str | None = None, numbers: Sequence[int] | None = None) -> list[Any]:
     """The name of each row of a table of Arrow, or its number."""
-    numbers = table.column("row").to_pylist()
+    numbers = table.column("row").to_pylist() if numbers is None else numbers
     known = set(table.schema.names)
     kept = (
         plain_values(column_in(table, named_by).array) if named_by is not None and named_by in known else numbers
