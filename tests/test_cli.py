@@ -153,7 +153,7 @@ def test_json_is_all_there_is_on_stdout(here: Path, capfdbinary: Any) -> None:
 def test_one_of_many_saved_explanations_is_shown(here: Path, capsys: Any) -> None:
     many = vd.load("few.json")
     assert cli.main(["show", "few.json", "--row", "2", "--out", "last.json"]) == 0
-    assert capsys.readouterr().out.startswith(f"target {many[2].target}")
+    assert capsys.readouterr().out.startswith(f"row 2, target {many[2].target}")
     assert vd.load("last.json").top(13) == many[2].top(13)
 
 

@@ -58,6 +58,7 @@ def pick(
     >>> [many[i].top(1)[0][0] for i in few.chosen]
     ['proline > 985', 'proline ≤ 500.5', '500.5 < proline ≤ 673.5']
     """
+    explanations = tuple(explanations) if isinstance(explanations, Iterator) else explanations
     seed, (found,) = _matched([explanations], budget, concepts=concepts, rng=rng, target=target, k=k, most=MOST)
     if found.read is None:
         return _named(_pick(found, greedy([found.table], int(budget)), seed), explanations)
@@ -75,6 +76,7 @@ def pick_at_random(
     rng: int | np.random.Generator = 0,
 ) -> Pick:
     """Pick explanations at random, to see what ``pick`` is worth; a larger budget adds to a smaller one."""
+    explanations = tuple(explanations) if isinstance(explanations, Iterator) else explanations
     seed, (found,) = _matched([explanations], budget, concepts=concepts, rng=rng, target=target, k=k, most=MOST)
     return _named(_pick(found, at_random(found.table, int(budget), seed), seed), explanations)
 
@@ -95,6 +97,7 @@ def pick_for_two(
     what is covered of the first model, the second, fourth, … to that of the second. The Pick is of the first
     model, and its ``second`` is of the second: the same rows, with coverage and importance of its own.
     """
+    first, second = (tuple(each) if isinstance(each, Iterator) else each for each in (first, second))
     seed, found = _matched([first, second], budget, concepts=concepts, rng=rng, k=k)
     sizes = [len(each.table.rows) for each in found]
     if sizes[0] != sizes[1]:
@@ -108,9 +111,7 @@ def pick_for_two(
 
 
 def _named(found: Pick, explanations: Any) -> Pick:
-    """A pick with the names of its rows, where they can be read again."""
-    if isinstance(explanations, Iterator):
-        return found
+    """A pick with the names of its rows."""
     return replace(found, rows=tuple(read_row_names(source_of(explanations), found.chosen.tolist())))
 
 
