@@ -26,7 +26,7 @@ from calibration import calibrated, literal
 from plain import EDITS, PLAIN
 from sets import NoDataError
 from standins import CHECKS, STANDINS, Run
-from veridical.attribute.given import checked_model
+from veridical.attribute.models import model_of
 from veridical.attribute.purposes import PURPOSES
 from veridical.debug.adversary.records import aimed
 from veridical.debug.asked import rows_at
@@ -58,7 +58,7 @@ def measure(cell: cells.Cell, run: Run) -> dict[str, Any]:
     X = rows_at(found.X, veracity.rows_of(found, 0, cell["size"]))
     made = kind_of(cell["standin"], cell["kind"])
     seed = np.random.SeedSequence(cell["seed"], spawn_key=(cell["size"],))
-    aim = aimed(checked_model(found.network), found.represent, X)
+    aim = aimed(model_of(found.network), found.represent, X)
     told: dict[str, list[Any]] = {name: [] for name in METHODS}
     caused = [cause for cause in made(aim, child_of(seed, CAUSE)) if cause.success]
     for i, cause in enumerate(caused):

@@ -27,7 +27,7 @@ import trained
 import voices
 from sets import NoDataError
 from standins import STANDINS, Run, Standin
-from veridical.attribute.given import checked_model
+from veridical.attribute.models import model_of
 from veridical.debug.adversary.records import Decision
 from veridical.debug.veracity.plan import examination
 from veridical.debug.veracity.trials import Examination, Outcome, outcomes
@@ -78,7 +78,7 @@ def planned(cell: cells.Cell, found: Standin, only: Sequence[str] = ()) -> Exami
     X, represent = (found.recordings, found.hear) if in_sound else (found.X, found.represent)
     sizes = kinds.SIZES[cell["standin"]]
     made = examination(
-        (checked_model(found.network), represent, X[rows]),
+        (model_of(found.network), represent, X[rows]),
         {name: each for name, each in kinds.methods(sizes).items() if not only or name in only},
         {cell["kind"]: kinds.kind(cell["kind"], sizes)},
         y=found.y[rows],
