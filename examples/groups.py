@@ -29,6 +29,8 @@ NAMES = {  # what the columns s1 to s6 are
     "s5": "log triglycerides",
     "s6": "glucose",
 }
+METHOD = vd.Mixture(n_starts=4)  # more starts find slightly better groups, and take longer
+SIZES = range(2, 6)  # numbers of groups that are tried
 
 
 def patients() -> tuple[pd.DataFrame, pd.Series]:
@@ -51,9 +53,8 @@ def main(page: str = "groups.html") -> None:
         model.fit(train, progress)
 
     rows = vd.Rows(train)
-    quick = vd.Mixture(n_starts=4)  # more starts find slightly better groups, and take longer
-    one = vd.group(machine.predict, rows, train, k=1, n_features=3, validation=test, method=quick)
-    groups = vd.group(machine.predict, rows, train, k=range(2, 6), n_features=3, validation=test, method=quick)
+    one = vd.group(machine.predict, rows, train, k=1, n_features=3, validation=test, method=METHOD)
+    groups = vd.group(machine.predict, rows, train, k=SIZES, n_features=3, validation=test, method=METHOD)
     print(f"\nOne explanation for all: fidelity {one.fidelity:.2f}, {groups.k} groups: {groups.fidelity:.2f}\n")
     print(groups)
 

@@ -31,7 +31,9 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share a cluster or a fixture of their module run in one process (``--dist loadgroup``)."""
     for item in items:
-        used = CLUSTERS & set(getattr(item, "fixturenames", ()))
+        settings = getattr(getattr(item, "callspec", None), "params", {}).values()  # a test may ask by name
+        asked = {"dask_client" if each == "dask" else each for each in settings if isinstance(each, str)}
+        used = CLUSTERS & {*getattr(item, "fixturenames", ()), *asked}
         known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
         if used:
             item.add_marker(pytest.mark.xdist_group(min(used)))

@@ -31,6 +31,7 @@ SMALLER = {  # assignments to names of the script
     "photo": "MAX_CALLS = 96",
     "music": "MAX_CALLS = 96",
     "voice": "from dataclasses import replace; N_SONGS = (10, 3, 4); QUICK = replace(QUICK, epochs=3, batches=15)",
+    "groups": "METHOD = vd.Mixture(n_starts=1); SIZES = range(2, 4)",
     "evaluate": "N = 12; METHODS[:2] = [vd.Lime(n_samples=256), vd.KernelShap(n_samples=256)]",
     "audit": "METHODS = [vd.Lime(n_samples=128)]",
 }
