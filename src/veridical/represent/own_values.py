@@ -16,6 +16,8 @@ Place: TypeAlias = tuple[
     tuple[int, ...], tuple[str, ...]
 ]  # columns of a part, and their names if it is one of them
 
+NUMPY_ARRAY = type(pd.Series([0]).array)  # called PandasArray before pandas 2.1, and NumpyExtensionArray since
+
 
 @dataclass(frozen=True, eq=False)
 class OwnValues:
@@ -54,7 +56,7 @@ def _column(table: Any, j: int) -> Any:
 
 def plain_values(values: Any) -> list[Any]:
     """A column as Python values; a missing value is nan among floats, and None among others."""
-    numpy = isinstance(values, (np.ndarray, pd.arrays.NumpyExtensionArray))
+    numpy = isinstance(values, (np.ndarray, NUMPY_ARRAY))
     if numpy and values.dtype.kind in "iubf" and values.dtype.itemsize <= 8:
         found: list[Any] = np.asarray(values).tolist()
         return found
