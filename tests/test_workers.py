@@ -375,7 +375,7 @@ def test_a_job_is_opened_once_a_process() -> None:
         ({"n_jobs": 0}, "n_jobs"),
         ({"engine": Threads(1), "batch_size": 0}, "batch_size"),
         ({"engine": Threads(1), "keep": "id"}, "keep must be a list"),
-        ({"engine": Threads(1), "target": [0, 1]}, "one target a row"),
+        ({"engine": Threads(1), "target": [0, 1]}, "one target per row"),
     ],
     ids=["text", "class", "both", "jobs", "batch", "keep", "targets"],
 )
