@@ -239,7 +239,7 @@ def test_errors_teach():
         asked.everything().interval("accuracy")
     with pytest.raises(vd.InputError, match="call the class"):
         doubts(predict, vd.Words, some)
-    with pytest.raises(vd.InputError, match="must be a function"):
+    with pytest.raises(vd.InputError, match="a model is a function"):
         doubts(3, vd.Words(), some)
     for rng in (None, -1, 1.5):  # None would be another draw each time
         with pytest.raises(vd.InputError, match="rng must be"):
