@@ -217,8 +217,7 @@ class Mapper:
             self.coverage.start()
 
     def pytest_runtest_protocol(self, item: Any) -> None:
-        group = item.get_closest_marker("xdist_group")  # which xdist writes behind the name
-        self.name = item.nodeid.removesuffix(f"@{group.args[0]}") if group else item.nodeid
+        self.name = item.nodeid
         self.clusters = bool(SLOW_FIXTURES & set(getattr(item, "fixturenames", ())))
         self.begun = self.clock()
         if self.coverage is not None:

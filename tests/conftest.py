@@ -7,6 +7,8 @@ import signal
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +16,6 @@ from hypothesis import HealthCheck, settings
 
 from browser import Chromium, started
 from clusters import dask_cluster, ray_cluster, spark_cluster
-
-CLUSTERS = {"dask_client", "ray", "spark", "chromium"}  # fixtures that are expensive to start
 
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("calm")  # a busy machine is no defect
@@ -27,18 +27,36 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a cluster or a fixture of their module run in one process (``--dist loadgroup``)."""
-    for item in items:
-        settings = getattr(getattr(item, "callspec", None), "params", {}).values()  # a test may ask by name
-        asked = {"dask_client" if each == "dask" else each for each in settings if isinstance(each, str)}
-        used = CLUSTERS & {*getattr(item, "fixturenames", ()), *asked}
-        known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-        if used:
-            item.add_marker(pytest.mark.xdist_group(min(used)))
-        elif any(each.scope == "module" for found in known.values() for each in found):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests that share a cluster, a browser or a fixture of their module run in one process, the others anywhere.
+
+    What xdist has for this, marks of groups, does nothing with pytest 9.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return Together(config, log)
+
+
+def group_of(nodeid: str) -> str:
+    """The name of what a test must be run together with."""
+    file = nodeid.partition("::")[0]
+    text = _text(file)
+    if "dask_client" in text:
+        return "clusters"
+    if "chromium" in text:
+        return "browser"
+    return file if 'scope="module"' in text else nodeid
+
+
+@cache
+def _text(file: str) -> str:
+    path = Path(__file__).parents[1] / file
+    return path.read_text(encoding="utf-8") if path.parent == Path(__file__).parent else ""
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
