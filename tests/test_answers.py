@@ -45,7 +45,9 @@ WRAPS = {"array": lambda a: a, "frame": lambda a: pd.DataFrame({"y": a}, copy=Fa
 
 @pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize(
-    "method", [vd.Occlusion(), vd.KernelShap(n_samples=64), vd.Lime(n_samples=9000)], ids=repr
+    "method",
+    [vd.Occlusion(), vd.KernelShap(n_samples=64), vd.Lime(n_samples=9000)],
+    ids=lambda m: type(m).__name__,
 )
 def test_answers_in_memory_that_is_used_again(method: Any, wrap: str) -> None:
     expected = vd.explain(plain, ROWS, X[0], method=method)
