@@ -53,8 +53,8 @@ def main(page: str = "groups.html") -> None:
         model.fit(train, progress)
 
     rows = vd.Rows(train)
-    one = vd.group(machine.predict, rows, train, k=1, n_features=3, validation=test, method=METHOD)
-    groups = vd.group(machine.predict, rows, train, k=SIZES, n_features=3, validation=test, method=METHOD)
+    one = vd.group(machine, rows, train, k=1, n_features=3, validation=test, method=METHOD)
+    groups = vd.group(machine, rows, train, k=SIZES, n_features=3, validation=test, method=METHOD)
     print(f"\nOne explanation for all: fidelity {one.fidelity:.2f}, {groups.k} groups: {groups.fidelity:.2f}\n")
     print(groups)
 
@@ -63,7 +63,7 @@ def main(page: str = "groups.html") -> None:
     print(groups.explain(test.iloc[sure.argmin()]))
 
     short = vd.Lime(n_samples=512)
-    whys = [vd.explain_many(model.predict, rows, test, method=short) for model in (machine, linear)]
+    whys = [vd.explain_many(model, rows, test, method=short) for model in (machine, linear)]
     print(f"\nFive patients, by the four heaviest parts of each explanation:\n\n{vd.pick(whys[0], 5, k=4)}")
     both = vd.pick_for_two(*whys, 4, k=4)
     print(f"\nFour patients that show both models:\n\n{both}")

@@ -78,7 +78,7 @@ def main(page: str = "record.html") -> None:
             "engine": vd.Rows(frame[["engine"]]),
         }
     )
-    why = vd.explain(model.predict, parts, car, method=vd.Lime(n_samples=4096))  # the model is quick: ask it often
+    why = vd.explain(model, parts, car, method=vd.Lime(n_samples=4096))  # the model is quick: ask it often
     print(why)
     print("\nshare of the effect:", ", ".join(f"{field} {share:.0%}" for field, share in why.shares.items()))
     why.save(page)

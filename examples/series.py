@@ -71,7 +71,7 @@ def main(page: str = "series.html") -> None:
     accuracy = cross_val_score(model, beats, labels, cv=5).mean()
     print(f"{len(beats)} heartbeats, {accuracy:.0%} of them told apart in cross-validation\n")
 
-    why = vd.explain(model.predict_proba, vd.Windows(10), beat(True, rng))
+    why = vd.explain(model, vd.Windows(10), beat(True, rng))
     print(why)
     print(f"\nThe T wave is at sample {WAVES['T'][0]}.")
     why.save(page)

@@ -51,7 +51,7 @@ def main(page: str = "text_pipeline.html") -> None:
     accuracy = cross_val_score(model, list(texts.values()), topics, cv=5).mean()
     print(f"{len(texts)} docstrings, {accuracy:.0%} of them told apart in cross-validation\n")
 
-    whys = vd.explain_many(model.predict_proba, vd.Words(), questions)
+    whys = vd.explain_many(model, vd.Words(), questions)
     for (topic, name), why in zip(EXPLAINED, whys, strict=True):
         print(f"scipy.{topic}.{name}\n\n{why}\n")
 
