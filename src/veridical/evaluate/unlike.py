@@ -37,10 +37,14 @@ class Unlike:
     def __init__(self) -> None:
         self.found: dict[str, None] = {}
         self.within = [True, True]  # whether all outputs of each side look like probabilities
+        self.n_pairs, self.unlike_targets = 0, list[tuple[str, str]]()
 
     def add(self, a: Explanation, b: Explanation) -> Unlike:
         """One more pair."""
         self.found |= dict.fromkeys(_notes(a, b))
+        self.n_pairs += 1
+        if str(a.target) != str(b.target):
+            self.unlike_targets.append((str(a.target), str(b.target)))
         self.within = [
             all_so_far and 0 <= e.prediction <= 1 for all_so_far, e in zip(self.within, (a, b), strict=True)
         ]
@@ -48,7 +52,17 @@ class Unlike:
 
     def notes(self) -> tuple[str, ...]:
         """What was found."""
-        return (*self.found, *([SCALES] if self.within[0] != self.within[1] else []))
+        return (*self._targets(), *self.found, *([SCALES] if self.within[0] != self.within[1] else []))
+
+    def _targets(self) -> list[str]:
+        """That explanations of different targets were compared."""
+        if not self.unlike_targets:
+            return []
+        (first, second), n = self.unlike_targets[0], len(self.unlike_targets)
+        if self.n_pairs == 1:
+            return [f"The two explain different targets: {first} and {second}."]
+        where = f"In {n:,} of {self.n_pairs:,} rows" if n < self.n_pairs else "In all rows"
+        return [f"{where} the two explain different targets, such as {first} and {second}."]
 
 
 def _notes(a: Explanation, b: Explanation) -> list[str]:

@@ -350,7 +350,7 @@ def _series(values: Any, dtype: Any, column: str) -> pd.Series[Any]:
     Categories are recoded by value, those that the type does not have being put last.
     """
     plain: pd.Series[Any] = pd.Series(list(values), dtype=object)
-    missing = np.array([_is_missing(v) for v in plain], bool)
+    missing = np.array([is_missing(v) for v in plain], bool)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and missing.any():
         raise InputError(never_missing(column))
     try:
@@ -376,7 +376,8 @@ def _series(values: Any, dtype: Any, column: str) -> pd.Series[Any]:
     return cast
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is one that stands for none: None, nan, NaT or NA."""
     return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
 
 

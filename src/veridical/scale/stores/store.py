@@ -149,6 +149,15 @@ class Store(Record):
             return failed_frame(())
         return pd.concat(found, ignore_index=True)
 
+    def row_names(self) -> dict[int, Any]:
+        """The name of every row that is done, by its number; the number itself where rows have no names."""
+        found: dict[int, Any] = {}
+        for batch in self.batches(["row", "row_name", *self._kept]):
+            table = _table(batch)
+            names = row_names_in(table, self._named_by)
+            found |= dict(zip(table.column("row").to_pylist(), names, strict=True))
+        return found
+
     def batches(self, columns: Sequence[str], n_rows: int = ROWS) -> Iterator[Any]:
         """Some columns of the part files, in batches of Arrow with at most so many rows, in order."""
         for path in map(self._part, self.receipts):
