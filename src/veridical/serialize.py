@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
@@ -182,8 +183,7 @@ def _cell(text: str) -> str:
 
 def _write_frame(record: Framed, stream: BinaryIO) -> None:
     """The frame, to be read by anything; the whole record beside it, for ``load``."""
-    pa, pq = require("pyarrow", extra="parquet"), require("pyarrow.parquet", extra="parquet")
-    kind = type(record)
+    pa, kind = require("pyarrow", extra="parquet"), type(record)
     with as_unicode():
         frame = record.to_frame()
         try:
@@ -191,10 +191,12 @@ def _write_frame(record: Framed, stream: BinaryIO) -> None:
         except (pa.ArrowException, OverflowError):  # targets of several kinds, which the record beside it has
             mixed = frame.columns[[kind.kind == "O" for kind in frame.dtypes]]
             table = pa.Table.from_pandas(frame.astype(dict.fromkeys(mixed, str)), preserve_index=False)
-        whole = STRICT.encode(PACKERS[kind](record))
+        with counting() as unfolded:
+            whole = STRICT.encode(PACKERS[kind](record))
         head = {**_head(record), KINDS[kind]: whole, "checksum": _checksum(whole)}
         known = {**(table.schema.metadata or {}), **{key: str(value) for key, value in head.items()}}
-        pq.write_table(table.replace_schema_metadata(known), stream, write_page_checksum=True)
+        table = table.replace_schema_metadata(known)
+        _write_tables([table], table.schema, stream, unfolded)
 
 
 def _head(record: Saved) -> dict[str, Any]:
@@ -279,26 +281,64 @@ def _check_sum(content: str, head: Mapping[str, Any], name: str) -> None:
 
 def _write_parquet(record: Explanation | Explanations, stream: BinaryIO) -> None:
     """One row an explanation, with lists for its parts."""
-    pa, pq = require("pyarrow", extra="parquet"), require("pyarrow.parquet", extra="parquet")
+    pa = require("pyarrow", extra="parquet")
     items = record.items if isinstance(record, Explanations) else (record,)
     head = _head(record)
     if isinstance(record, Explanations) and record.failures:
         head["failed"] = STRICT.encode(pack_failures(record.failures))
         head["checksum"] = _checksum(head["failed"])
     schema = arrow_schema(pa).with_metadata({key: str(value) for key, value in head.items()})
-    options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
-    before, known = stream.tell() if stream.seekable() else 0, list[Any]()
-    with counting() as unfolded, pq.ParquetWriter(stream, schema, metadata_collector=known, **options) as writer:
-        for start in range(0, len(items), ROWS):
-            made = columns(items[start : start + ROWS])
-            arrays = [arrow_array(made[field.name], field.type, pa) for field in schema]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+    with counting() as unfolded:
+        _write_tables(_tables(items, schema), schema, stream, unfolded, compression="zstd")
+
+
+def _tables(items: Sequence[Explanation], schema: Any) -> Iterator[Any]:
+    """Explanations as tables of Arrow, one for each row group."""
+    pa = require("pyarrow", extra="parquet")
+    for start in range(0, len(items), ROWS):
+        made = columns(items[start : start + ROWS])
+        arrays = [arrow_array(made[field.name], field.type, pa) for field in schema]
+        yield pa.Table.from_arrays(arrays, schema=schema)
+
+
+class _Footed:
+    """A file to which all but the end is written at once: where its footer begins is known when it is complete."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream, self.end, self.written, self.closed = stream, BytesIO(), 0, False
+        self.at_end = False
+
+    def write(self, content: Any) -> int:
+        self.written += len(content)
+        (self.end if self.at_end else self.stream).write(content)
+        return len(content)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+
+def _write_tables(
+    tables: Iterable[Any], schema: Any, stream: BinaryIO, unfolded: Sequence[int], compression: str = "snappy"
+) -> None:
+    """A Parquet file with a row group for each table; where it could not be read again, it is made longer.
+
+    ``unfolded``: bytes that reading will take beside those that the file's metadata tell.
+    """
+    pq = require("pyarrow.parquet", extra="parquet")
+    footed, known = _Footed(stream), list[Any]()
+    with pq.ParquetWriter(
+        footed, schema, metadata_collector=known, write_page_checksum=True, compression=compression
+    ) as writer:
+        for table in tables:
+            writer.write_table(table)
+        footed.at_end = True
+    end = footed.end.getvalue()
+    size = 8 + int.from_bytes(end[-8:-4], "little")  # of the footer, which says itself how long it is
     taken = unfolded[0] + sum(map(_unfolded, known))
-    if stream.seekable() and taken > allowed(stream.tell() - before):
-        raise InputError(
-            f"these explanations are so alike that a Parquet file of them shrinks to less than 1/{FACTOR} of what "
-            "they take in memory, and would not be read again: save them as .json, or with explain_many(store=…)"
-        )
+    stream.write(end[:-size])
+    if taken > allowed(footed.written):
+        stream.write(b" " * (taken // FACTOR + 1 - footed.written))
+    stream.write(end[-size:])
 
 
 def _read_parquet(stream: BinaryIO, name: str) -> Loaded:

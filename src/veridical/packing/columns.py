@@ -58,7 +58,7 @@ def columns(items: Sequence[Explanation], own: bool = True) -> dict[str, Any]:
         "weights": (offsets, np.concatenate([e.weights for e in items])),
         "low": (offsets, intervals[:, 0]),
         "high": (offsets, intervals[:, 1]),
-        "row_name": [None if e.row is None else encode(e.row) for e in items],
+        "row_name": [None if e.row is None else _counted(encode(e.row)) for e in items],
         **own_columns([e.values if own else () for e in items]),
     }
 
@@ -131,9 +131,11 @@ def _recipes(items: Sequence[Explanation]) -> list[str]:
 
 
 def _text(packed: Any) -> str | None:
-    if packed is None:
-        return None
-    text = STRICT.encode(packed)
+    return None if packed is None else _counted(STRICT.encode(packed))
+
+
+def _counted(text: str) -> str:
+    """A text that will be parsed when it is read."""
     count(len(text))
     return text
 

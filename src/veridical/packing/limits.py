@@ -1,7 +1,8 @@
 """How much memory a file may take: in proportion to its size, so that a small one cannot fill a machine.
 
 What a file unfolds to is at most 64 MiB, or a hundred times its size where that is more. Pictures of one color
-shrink to less than a hundredth: files of them are made longer as they are written, so that they can be read.
+and rows that are all alike shrink to less than a hundredth: files of them are made longer as they are written, so
+that they can be read.
 """
 
 from __future__ import annotations
