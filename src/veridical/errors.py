@@ -44,6 +44,10 @@ class NoSumWarning(UserWarning):
     """Weights were handed to something that adds them up, and they are no shares of the prediction."""
 
 
+class MixedTargetsWarning(UserWarning):
+    """Explanations of different targets were put into one record that has a single target."""
+
+
 class MissingPackage(VeridicalError, ImportError):  # noqa: N818 - reads as what it is
     """An optional package is needed here and is not installed."""
 

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from veridical.errors import InputError, NoSumWarning, require
+from veridical.errors import InputError, MixedTargetsWarning, NoSumWarning, require
 from veridical.evaluate.align import check_places, keys_of
 from veridical.records import PER_UNIT, Explanation, Floats, Part
+from veridical.represent.schema import some
 
 NO_SUMS = frozenset(  # methods whose weights are each of its own: they are no shares of the prediction
     {
@@ -70,7 +71,9 @@ def many_for_shap(items: Sequence[Explanation]) -> Any:
             shown[i, j] = _shown(part) if not value else _written(value[0])
     tested = np.asarray(~np.isnan(values).any(axis=0))  # in all rows that have the part, for shap knows no gaps
     if not tested.any():
-        raise InputError(NONE_TESTED)
+        bare = [i if e.row is None else e.row for i, e in enumerate(items) if not e.tested.any()]
+        where = f"row{'s' * (len(bare) > 1)} {some(bare, 3)}: leave {'them' if len(bare) > 1 else 'it'} out, for "
+        raise InputError(f"{where * bool(bare)}{NONE_TESTED}")
     values = values[:, tested]
     found = shap.Explanation(
         values=values,
@@ -91,14 +94,22 @@ def _data(values: Any) -> Any:
     return values.astype(np.float64) if numbers else values
 
 
-def _output_name(items: Sequence[Explanation]) -> str | None:
-    """The target, if there is one; and that weights do not add up to the prediction, where they do not."""
-    targets = {str(e.target) for e in items}
-    name = targets.pop() if len(targets) == 1 else None
+def _output_name(items: Sequence[Explanation]) -> str:
+    """The target, or that there are several; and that weights are no sum, where they are none."""
+    targets = list(dict.fromkeys(str(e.target) for e in items))
+    several = f"several targets ({', '.join(targets[:5])}{', …' * (len(targets) > 5)})"
+    name = several if len(targets) > 1 else targets[0]
+    if len(targets) > 1:
+        warnings.warn(
+            f"rows explain {several}; weights of different targets cannot be averaged or compared in one plot: "
+            "explain all rows with one target=…",
+            MixedTargetsWarning,
+            stacklevel=4,
+        )
     why = next(filter(None, map(why_no_sum, items)), "")
     if why:
         warnings.warn(f"{why}: read base value and sum of shap's plots as no more", NoSumWarning, stacklevel=4)
-        return f"{name or 'several targets'} ({why})"
+        return f"{name} ({why})"
     return name
 
 

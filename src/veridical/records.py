@@ -624,7 +624,8 @@ class Explanations(Seen):
         """A ``shap.Explanation`` of all rows, so that shap's plots (beeswarm, bar, heatmap) work on them.
 
         A column for each column of a table or each word; what a row does not have is 0 there. Values and base
-        values are as those of one explanation, each of its own row's target. ``data`` are the rows' own values, as
+        values are as those of one explanation, each of its own row's target: where targets differ, a
+        ``MixedTargetsWarning`` and ``output_names`` say so. ``data`` are the rows' own values, as
         objects where some are no numbers, and 1 where a word is there; ``display_data`` says it in words. Parts of
         pictures, sounds and series must lie at the same places in all rows. A part that was not tested in some row
         that has it is left out, and what it weighs in others is in the base values.

@@ -35,7 +35,16 @@ from veridical.scale.sources.files import Parquet, fitting, paths_of, source_of_
 from veridical.scale.sources.lines import Lines
 from veridical.scale.sources.memory import InMemory, Source
 from veridical.scale.stores.folder import begin, begun, finish, is_complete
-from veridical.scale.stores.heads import FIRST, Head, answers_of, content_of, seen_by, settings_of, told_by
+from veridical.scale.stores.heads import (
+    FIRST,
+    Head,
+    answers_of,
+    content_of,
+    names_told_by,
+    seen_by,
+    settings_of,
+    told_by,
+)
 from veridical.scale.stores.parts import Piece
 from veridical.scale.stores.store import Store
 from veridical.scale.work import (
@@ -162,7 +171,7 @@ def _head(run: Run, model: Model) -> Head:
     return Head(
         settings_of(job.method, job.target, job.classes, job.seed),
         seen_by(job.represent, good),
-        {"first": content_of(first), **told_by(run.source)},
+        {"first": content_of(first), **told_by(run.source), **names_told_by(run.source)},
         answers,
         job.keep,
         run.size,

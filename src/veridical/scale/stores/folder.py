@@ -217,8 +217,11 @@ def _contents(known: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
     """What differs of rows, representer and model."""
     found = []
     old, new = known["data"], asked["data"]
-    if any(old[key] != new[key] for key in old.keys() & new.keys()):
+    differ = {key for key in old.keys() & new.keys() if old[key] != new[key]}
+    if differ - {"names"}:
         found.append("the rows (X) are others than they were")
+    elif differ:
+        found.append("the rows (X) have other names (index labels) than they had")
     if None not in (known["n_rows"], asked["n_rows"]) and known["n_rows"] != asked["n_rows"]:
         found.append(f"X had {known['n_rows']:,} rows, and has {asked['n_rows']:,}")
     if not found and known["represent"] != asked["represent"]:

@@ -155,6 +155,16 @@ def told_by(source: Any) -> dict[str, str]:
     return {} if X is None else {"rows": content_of(X)}
 
 
+def names_told_by(source: Any) -> dict[str, str]:
+    """The names of rows in memory as a digest; "" where they have none."""
+    if not hasattr(source, "names"):
+        return {}
+    told = hashlib.sha256()
+    for name in source.names or ():
+        told.update(encode(name).encode("utf-8", "surrogatepass") + b"\0")
+    return {"names": "" if source.names is None else told.hexdigest()}
+
+
 def _read(path: Path, most: int, hear: Callable[[bytes], None]) -> None:
     """A file: how long it is, and pieces from end to end, at most so many."""
     size = path.stat().st_size
