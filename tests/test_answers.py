@@ -171,6 +171,26 @@ def test_rows_of_an_answer_in_another_order_are_refused() -> None:
     assert fine.prediction == 2 * X[0, 0]
 
 
+@pytest.mark.parametrize("turn", [lambda s: s.sort_values(), lambda s: s[::-1]], ids=["sorted", "reversed"])
+def test_rows_in_another_order_are_refused_without_an_index_to_compare(turn: Any) -> None:
+    with pytest.raises(vd.ModelError, match="in another order"):
+        vd.explain(lambda A: turn(pd.Series(plain(A))), ROWS, X[0], method=QUICK)
+    with pytest.raises(vd.ModelError, match="in another order"):
+        vd.explain(lambda A: turn(pd.Series(plain(A))).to_frame(), ROWS, X[0], method=QUICK)
+
+
+@pytest.mark.parametrize(("classes", "columns"), [(["no", "yes"], ["yes", "no"]), ([1, 2], ["2", "1"])])
+def test_columns_are_found_by_the_names_of_the_classes(classes: Any, columns: Any) -> None:
+    def named(A: Any) -> Any:
+        p = 1 / (1 + np.exp(-plain(A)))
+        return pd.DataFrame({columns[0]: p, columns[1]: 1 - p})
+
+    why = vd.explain(named, ROWS, X[0], classes=classes, target=classes[1], method=QUICK)
+    assert why.prediction == pytest.approx(1 / (1 + np.exp(-plain(X[:1])[0])))
+    other = vd.explain(named, ROWS, X[0], classes=["a", "b"], target="a", method=QUICK)
+    assert other.prediction == why.prediction
+
+
 class SilentError(Exception):
     def __str__(self) -> str:
         raise ZeroDivisionError

@@ -18,6 +18,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -53,7 +54,7 @@ def test_estimators_by_what_tells_most() -> None:
     ridge, linear = RidgeClassifier().fit(FRAME, Y), LinearRegression().fit(FRAME, FRAME.a)
     search = GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {}, cv=2).fit(FRAME, Y)
     assert same(logistic, logistic.predict_proba).target == Y[0]
-    assert same(ridge, ridge.decision_function).target == 2
+    assert same(ridge, ridge.decision_function).target == Y[0]
     assert same(linear, linear.predict).target == "value"
     assert same(search, search.predict_proba, target=2).target == 2
     only = OnlyPredict().fit(FRAME, np.where(Y == 2, "yes", "no"))
@@ -61,7 +62,10 @@ def test_estimators_by_what_tells_most() -> None:
     assert why.target == only.predict(FRAME[:1])[0]
     assert any("predict_proba" in note for note in why.notes)
     clusters = KMeans(3, n_init=1, random_state=0).fit(FRAME)
-    assert vd.explain(clusters, ROWS, ROW, method=QUICK).target == "value"
+    found = vd.explain(clusters, ROWS, ROW, method=QUICK)
+    assert found.target == "value"
+    assert any("a few whole numbers" in note for note in found.notes)
+    assert vd.explain(KNeighborsRegressor(1).fit(FRAME, Y + (FRAME.a > 1)), ROWS, ROW, method=QUICK).notes == ()
 
 
 def test_a_text_pipeline_of_scikit_learn() -> None:
@@ -76,6 +80,10 @@ def test_several_answers_at_once_have_no_classes() -> None:
     assert model_of(model.predict).classes is None
     forest = RandomForestClassifier(3, random_state=0).fit(FRAME, np.stack([Y, 3 - Y], axis=1))
     assert model_of(forest.predict_proba).classes is None
+    for several in (model, forest, lambda X: np.stack(forest.predict_proba(X))):
+        with pytest.raises(vd.ModelError, match=r"several answers at once.*choose one by a function.*lambda"):
+            vd.explain(several, ROWS, ROW, method=QUICK)
+    assert vd.explain(lambda X: forest.predict_proba(X)[1], ROWS, ROW, method=QUICK).parts
 
 
 @pytest.mark.parametrize("unfitted", [LogisticRegression(), make_pipeline(StandardScaler(), LinearRegression())])
@@ -129,7 +137,15 @@ def test_xgboost() -> None:
     binary = xgboost.train({**settings, "objective": "binary:logistic"}, data, 4)
     own = lambda X: binary.predict(xgboost.DMatrix(X))  # noqa: E731
     assert same(binary, own).target == "value"
-    assert same(binary, own, classes=["no", "yes"]).target == "yes"
+    both = [vd.explain(binary, ROWS, ROW, classes=["no", "yes"], target=t, method=QUICK) for t in ("no", "yes")]
+    assert sum(each.prediction for each in both) == pytest.approx(1)
+    named = vd.explain_many(binary, ROWS, FRAME[:9], classes=["no", "yes"], method=QUICK)
+    assert [e.target for e in named] == np.where(own(FRAME[:9]) > 0.5, "yes", "no").tolist()
+    raw = xgboost.train({**settings, "objective": "binary:logitraw"}, data, 2)
+    with pytest.raises(vd.InputError, match="classes must name every output"):
+        vd.explain(raw, ROWS, ROW, classes=["no", "yes"], method=QUICK)
+    labels = xgboost.train({**settings, "objective": "multi:softmax", "num_class": 3}, data, 2)
+    assert model_of(labels).coarse
     several = xgboost.train({**settings, "objective": "multi:softprob", "num_class": 2}, data, 4)
     assert type(same(several, lambda X: several.predict(xgboost.DMatrix(X))).target) is Output
     as_array = vd.explain(binary, vd.Rows(FRAME.to_numpy()), FRAME.to_numpy()[0], method=QUICK)
@@ -144,6 +160,8 @@ def test_lightgbm() -> None:
     settings = {"verbose": -1, "num_threads": 1, "objective": "binary"}
     booster = lightgbm.train(settings, lightgbm.Dataset(FRAME, label=Y - 1), 4)
     assert same(booster, booster.predict).target == "value"
+    no = vd.explain(booster, ROWS, ROW, classes=["no", "yes"], target="no", method=QUICK)
+    assert no.prediction == pytest.approx(1 - booster.predict(FRAME[:1])[0])
     fitted = lightgbm.LGBMClassifier(n_estimators=4, n_jobs=1, verbose=-1).fit(FRAME, Y)
     assert same(fitted, fitted.predict_proba, target=2).target == 2
 
@@ -184,6 +202,12 @@ class Keras:
 
 def test_keras() -> None:
     assert vd.explain(Keras(), ROWS, ROW, method=QUICK).prediction == np.float32(ROW.iloc[0])
+    with pytest.raises(vd.InputError, match="classes must name every output"):
+        vd.explain(Keras(), ROWS, ROW, classes=["no", "yes"], method=QUICK)
+    sure: Any = Keras()
+    sure.layers = [SimpleNamespace(activation=SimpleNamespace(__name__="sigmoid"))]
+    no = vd.explain(sure, ROWS, ROW, classes=["no", "yes"], target="no", method=QUICK)
+    assert no.prediction == pytest.approx(1 - ROW.iloc[0], rel=1e-6)
 
 
 class TextClassification:
@@ -281,6 +305,27 @@ def test_keywords_of_settings() -> None:
         with pytest.raises(vd.InputError, match=f"Lime has no argument '{keyword}': .*{said}"):
             make(**{keyword: 5})
     assert pickle.loads(pickle.dumps(vd.Lime(n_samples=5))) == vd.Lime(n_samples=5)
+
+
+@pytest.mark.parametrize("surrogate", [vd.Linear(), vd.Tree()], ids=["linear", "tree"])
+def test_a_surrogate_is_no_method(surrogate: Any) -> None:
+    with pytest.raises(vd.InputError, match=r"a surrogate belongs to Lime: method=vd\.Lime\(surrogate=vd\."):
+        vd.explain(lambda X: X["a"], ROWS, ROW, method=surrogate)
+
+
+def test_what_cannot_track_or_count() -> None:
+    model: Any = LogisticRegression().fit(FRAME, Y)
+    wrong: Any = 5
+    for call in (
+        lambda: vd.explain(model, ROWS, ROW, method=QUICK, track=wrong),
+        lambda: vd.explain_many(model, ROWS, FRAME[:2], method=QUICK, track=wrong),
+        lambda: vd.group(model, ROWS, FRAME, k=2, track=wrong),
+    ):
+        with pytest.raises(vd.InputError, match=r"track wants a function that wraps an iteration.*not 5"):
+            call()
+    wrong = "a"
+    with pytest.raises(vd.InputError, match="top wants a whole number of parts, not 'a'"):
+        vd.explain(model, ROWS, ROW, method=QUICK).top(wrong)
 
 
 def test_signatures_stay_as_they_are_written() -> None:

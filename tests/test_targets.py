@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.svm import SVC
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
 
 import veridical as vd
 from veridical import cli
@@ -161,7 +163,7 @@ def test_the_only_output_of_two_classes_is_a_score_of_the_second() -> None:
     score = float(estimator.decision_function(X[:1])[0])
     second, first, raw = (
         vd.explain(estimator.decision_function, ROWS, X[0], target=t, method=QUICK)
-        for t in (None, "no", Output(0))
+        for t in ("yes", "no", Output(0))
     )
     assert (second.target, first.target, raw.target) == ("yes", "no", "yes")
     assert (second.prediction, first.prediction, raw.prediction) == (score, -score, score)
@@ -175,7 +177,64 @@ def test_scores_of_pairs_of_classes_are_not_called_by_a_class() -> None:
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     pairs = SVC(decision_function_shape="ovo").fit(X, y).decision_function
     assert pairs(X[:1]).shape == (1, 3)
-    assert type(vd.explain(pairs, ROWS, X[0], method=QUICK).target) is Output
+    why = vd.explain(pairs, ROWS, X[0], method=QUICK)
+    assert type(why.target) is Output
+    assert any("pairs of classes" in note for note in why.notes)
+
+
+def test_one_probability_is_not_named_by_two_classes() -> None:
+    for target in (None, "no"):
+        with pytest.raises(vd.InputError, match="return two columns, 1 - p and p, or leave classes out"):
+            vd.explain(lambda X: two(X)[:, 1], ROWS, X[0], classes=["no", "yes"], target=target, method=QUICK)
+
+
+@pytest.mark.parametrize("kind", ["svc", "margin", "bound", "search", "threshold", "probability"])
+def test_by_default_it_is_the_predicted_class(kind: str, tmp_path: Path) -> None:
+    y = np.where(X[:, 0] > 0, 2, 1)
+    owner: Any = {
+        "svc": lambda: SVC(),
+        "margin": lambda: LinearSVC(),
+        "bound": lambda: RidgeClassifier(),
+        "search": lambda: GridSearchCV(SVC(), {"C": [1]}, cv=2),
+        "threshold": lambda: Threshold(),
+        "probability": lambda: make_pipeline(Threshold()),
+    }[kind]().fit(X, y)
+    model: Any = owner.decision_function if kind == "bound" else owner
+    expected = owner.predict(X[:8]).tolist()
+    assert set(expected) == {1, 2}
+    alone = [vd.explain(model, ROWS, x, method=QUICK) for x in X[:8]]
+    assert [why.target for why in alone] == expected
+    if "threshold" not in kind and kind != "probability":
+        assert all(why.prediction > 0 for why in alone)
+    assert [why.target for why in vd.explain_many(model, ROWS, X[:8], method=QUICK)] == expected
+    assert [w.target for w in vd.explain_many(model, ROWS, X[:8], method=vd.Occlusion())] == expected
+    store = vd.explain_many(model, ROWS, X[:8], method=QUICK, store=tmp_path / "s")
+    assert [why.target for why in store] == expected
+    again = vd.rerun(model, ROWS, X[0], alone[0].recipe)
+    assert again.target == expected[0]
+    np.testing.assert_array_equal(again.weights, alone[0].weights)
+
+
+class Threshold(LogisticRegression):
+    """Predicts the second class only where it is sure, whatever its larger probability."""
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[(self.predict_proba(X)[:, 1] > 0.9).astype(int)]
+
+
+def test_the_own_classes_in_another_order_are_refused() -> None:
+    estimator = fitted(["no", "yes"])
+    for model in (estimator, estimator.predict_proba):
+        with pytest.raises(vd.InputError, match="another order than its outputs, which is 'no', 'yes'"):
+            vd.explain(model, ROWS, X[0], classes=["yes", "no"], method=QUICK)
+    assert vd.explain(estimator, ROWS, X[0], classes=["No", "Yes"], method=QUICK).target in ("No", "Yes")
+
+
+def test_a_class_that_is_not_a_number() -> None:
+    nan = float("nan")
+    why = vd.explain(two, ROWS, X[0], classes=[nan, 1.0], target=np.float64(nan), method=QUICK)
+    assert why.recipe["target"] == {"output": 0}
+    assert np.isnan(why.target)
 
 
 def test_one_that_predicts_classes_has_no_output_of_a_class() -> None:

@@ -18,9 +18,10 @@ from veridical.attribute.many import Plan, Track, explain_all, explain_each
 from veridical.attribute.models import Explainable, model_of
 from veridical.attribute.recipe import restore
 from veridical.attribute.single import one_thread
-from veridical.attribute.targets import check_single, is_several, target_of_recipe
+from veridical.attribute.targets import check_single, is_several, predicted, target_of_recipe
 from veridical.debug.chosen import method_asked, most_calls, settings_of
 from veridical.errors import InputError, RowsFailedWarning, VeridicalError, check_whole
+from veridical.evaluate.scene import own_batch
 from veridical.keywords import teach_keywords
 from veridical.records import Explanation, Explanations, Method, Representer
 from veridical.render.progress import Progress, beating, counting
@@ -111,6 +112,9 @@ def explain(
         raise InputError("the list of targets is empty: name at least one, or leave target out")
     representation, most = checked_representer(represent)(x), most_calls(work)
     with counting(track or Progress("calls, at most"), most) as hear, name_unseen(representation):
+        if model.decide is not None and any(each is None for each in targets):
+            own = predicted(model, own_batch(representation, seed))[0]
+            targets = [own if each is None else each for each in targets]
         found = answered(work(heard(model, hear), representation, targets, seed), len(targets))
     if (name := get_row_name(represent, x)) is not None:
         found = tuple(replace(each, row=name) for each in found)

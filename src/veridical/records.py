@@ -535,6 +535,8 @@ class Explanation(Seen):
 
     def top(self, k: int = 5) -> list[tuple[str, float]]:
         """The k heaviest parts by size of weight; parts with weight zero, or not tested, are never among them."""
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
+            raise InputError(f"top wants a whole number of parts, not {safe_repr(k)}")
         order = np.argsort(-np.abs(self.weights), kind="stable")[: max(k, 0)]
         found = [(self.parts[j].name, float(self.weights[j])) for j in order]
         return [(name, weight) for name, weight in found if weight != 0 and not math.isnan(weight)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,8 @@ VALUE = "value"  # the target of a model with one output
 EXACT = 2**53  # from here on floats skip whole numbers
 BATCH = 8192  # rows the model is asked about at once, at most
 
+Decide: TypeAlias = Callable[[Any], Sequence[int | None]]  # positions of classes for a batch, None if not known
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -29,6 +31,10 @@ class Model:
     classes: tuple[Any, ...] | None = None
     found: bool = False  # the classes are the estimator's, not the caller's
     labels: bool = False  # the only output is a class, as of a classifier's predict, and no score of one
+    scores: bool = False  # of two classes, the only output is a score of the second, and its sign decides
+    coarse: bool = False  # a few whole numbers are labels, for the model is no regressor
+    decide: Decide | None = None  # which classes it predicts, where that may not be its largest output
+    notes: tuple[str, ...] = ()  # what has to be known of its outputs
 
     def names_of(self, k: int) -> tuple[Any, ...] | None:
         """The classes that k outputs are of; the only output of a model with two classes is of the second."""
@@ -38,15 +44,19 @@ class Model:
             return self.classes[1:]
         if self.found:
             return None
-        raise InputError(f"classes must name every output: the model has {k}, classes has {len(self.classes)}")
+        hint = ": return two columns, 1 - p and p, or leave classes out" if k == 1 else ""
+        raise InputError(
+            f"classes must name every output: the model has {k}, classes has {len(self.classes)}{hint}"
+        )
 
     def scores_second(self, k: int) -> bool:
         """Whether the only output is a score of the second of two classes, as of a binary decision function."""
-        return k == 1 and len(self.classes or ()) == 2 and not self.labels
+        return self.scores and k == 1 and len(self.classes or ()) == 2
 
     def with_predict(self, predict: Predict) -> Model:
         """Another function with the same outputs."""
-        return Model(predict, self.classes, self.found, self.labels)
+        own = {each.name: getattr(self, each.name) for each in fields(Model)}
+        return Model(**{**own, "predict": predict, "decide": None})
 
     def __call__(self, inputs: Any, first: int = 0) -> Floats:
         """Answers (n, k) to a batch of inputs, of which ``first`` were asked before."""
@@ -90,7 +100,7 @@ class Model:
                 f"predict raised {kind} on {where}: {safe_str(cause)} (it was given {given})"
             ) from cause
         check_order(answer, inputs)
-        return checked(answer, n, first)
+        return checked(by_class(answer, self.classes), n, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +124,7 @@ def heard(model: Model, hear: Callable[[int], None]) -> Model:
         if before is not None:
             before(n)
 
-    return Heard(model.predict, model.classes, model.found, model.labels, both)
+    return Heard(**{each.name: getattr(model, each.name) for each in fields(Model)}, hear=both)
 
 
 def described(inputs: Any) -> str:
@@ -144,12 +154,14 @@ def checked(answer: Any, n: int, first: int = 0) -> Floats:
     """An answer as floats of shape (n, k) of our own, or an error that says what is wrong with it."""
     if answer is None:
         raise ModelError(f"predict returned None for {n} inputs; it must return one row, or one number, per input")
+    _check_one_answer(answer)
     found = _numbers(answer)
     outputs = found[:, None] if found.ndim == 1 else found
     if outputs.ndim != 2 or len(outputs) != n:
-        what = f"an answer of shape {found.shape}"
+        several = ": if it gives several answers at once, choose one by a function, a lambda" * (found.ndim == 3)
         raise ModelError(
-            f"predict returned {what} for {n} inputs; it must return one row, or one number, per input"
+            f"predict returned an answer of shape {found.shape} for {n} inputs; it must return one row, or one "
+            f"number, per input{several}"
         )
     if not outputs.shape[1]:
         raise ModelError("predict returned rows without any number")
@@ -167,12 +179,35 @@ def checked(answer: Any, n: int, first: int = 0) -> Floats:
 def check_order(answer: Any, inputs: Any) -> None:
     """Refuse a Series or DataFrame whose rows are those of the input in another order."""
     own, given = getattr(answer, "index", None), getattr(inputs, "index", None)
-    if not isinstance(own, pd.Index) or not isinstance(given, pd.Index) or isinstance(own, pd.RangeIndex):
+    if not isinstance(own, pd.Index) or (isinstance(own, pd.RangeIndex) and (own.start, own.step) == (0, 1)):
         return
+    if not isinstance(given, pd.Index):
+        given = pd.RangeIndex(n_rows(inputs))
     if len(own) == len(given) and not own.equals(given) and set(own) == set(given):
         raise ModelError(
             "predict returned a row for every row of its input, but in another order, as their index says: return "
             "them in the order of the input"
+        )
+
+
+def by_class(answer: Any, classes: Sequence[Any] | None) -> Any:
+    """An answer whose columns are in the order of the classes, where they are called as the classes are."""
+    if classes is None or not isinstance(answer, pd.DataFrame) or len(answer.columns) != len(classes):
+        return answer
+    for written in (lambda each: each, safe_str):
+        own, wanted = [written(each) for each in answer.columns], [written(each) for each in classes]
+        if own == wanted or len(set(own)) < len(own) or set(own) != set(wanted):
+            continue
+        return answer.iloc[:, [own.index(each) for each in wanted]]
+    return answer
+
+
+def _check_one_answer(answer: Any) -> None:
+    """Refuse a list with an array of outputs for each of several answers, as of a classifier of several."""
+    if isinstance(answer, (list, tuple)) and getattr(next(iter(answer), None), "ndim", 0) == 2:
+        raise ModelError(
+            f"predict returned a list of {len(answer)} arrays: the model gives several answers at once; choose "
+            "one by a function, such as lambda X: model.predict_proba(X)[0]"
         )
 
 

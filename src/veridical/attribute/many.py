@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from veridical.attribute.neighborhood import Answers, shared
 from veridical.attribute.question import Question
 from veridical.attribute.rows_at_once import AtOnce
 from veridical.attribute.stream import Found, streamed, task_of
+from veridical.attribute.targets import Predicted, predicted
 from veridical.errors import InputError, ModelError, VeridicalError
 from veridical.masks import Gaussian, child_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
@@ -50,6 +51,14 @@ class Listing:
     names: Sequence[Any] | None = None  # of the whole list; None where they have none but their numbers
 
 
+class Answering(Protocol):
+    """The model's answers to instances by number, and the classes that it predicts."""
+
+    def __call__(self, number: int) -> Floats: ...
+
+    def predicted(self, number: int) -> Predicted | None: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Own:
     """The model's answers to the instances themselves, asked in fixed chunks; by halves where it fails on one."""
@@ -60,10 +69,23 @@ class Own:
     chunks: dict[int, list[Floats | ModelError]] = field(default_factory=dict)
     broken: list[ModelError] = field(default_factory=list)  # an error, where the model fails on all that are tried
     lock: Lock = field(default_factory=Lock)
+    decided: dict[int, list[Predicted | None]] = field(default_factory=dict)  # by chunk
+
+    def predicted(self, number: int) -> Predicted | None:
+        """The class that the model itself predicts for an instance."""
+        chunk, at = self._place(number)
+        with self.lock:
+            if chunk not in self.decided:
+                inputs = self.instances.inputs(chunk * CHUNK, min((chunk + 1) * CHUNK, len(self.instances)))
+                self.decided[chunk] = predicted(self.model, inputs)
+            return self.decided[chunk][at]
+
+    def _place(self, number: int) -> tuple[int, int]:
+        place = number if isinstance(self.numbers, range) else bisect_left(self.numbers, number)
+        return divmod(place, CHUNK)
 
     def __call__(self, number: int) -> Floats:
-        place = number if isinstance(self.numbers, range) else bisect_left(self.numbers, number)
-        chunk, at = divmod(place, CHUNK)
+        chunk, at = self._place(number)
         with self.lock:
             if self.broken:
                 raise self.broken[0]
@@ -96,8 +118,9 @@ class Own:
 
     def forget(self, before: int) -> None:
         """Drop chunks that lie wholly before an instance."""
-        for chunk in [c for c in self.chunks if (c + 1) * CHUNK <= before]:
-            del self.chunks[chunk]
+        for chunk in [c for c in {*self.chunks, *self.decided} if (c + 1) * CHUNK <= before]:
+            self.chunks.pop(chunk, None)
+            self.decided.pop(chunk, None)
 
 
 def first_found(find: Callable[[int], T | VeridicalError], n: int) -> dict[int, T | VeridicalError]:
@@ -121,12 +144,16 @@ class Work:
     model: Model
     target: Any
     seed: Seed
-    own: Callable[[int], Floats]  # the model's answer to the instance of a number
+    own: Answering  # the model's answer to the instance of a number
     sums: Sums | None  # of a shared sample, where instances can share one
     names: Sequence[Any] | Mapping[int, Any] | None = None  # by number, which is the name where there is none
 
     def name(self, number: int) -> Any:
         return number if self.names is None else self.names[number]
+
+    def wanted(self, number: int) -> Any:
+        """The target of the instance of a number."""
+        return self.target if self.target is not None or self.model.decide is None else self.own.predicted(number)
 
     @property
     def stream(self) -> Flow | None:
@@ -154,9 +181,10 @@ class Work:
                     able.append(number)
         if not able:
             return {}
-        work = AtOnce(self.method, self.model, self.target, self.seed, self.sums)
+        work = AtOnce(self.method, self.model, self.seed, self.sums)
         names = [self.name(number) for number in able]
-        found = zip(able, work(rows, stacked([each[None] for each in own]), names), strict=True)
+        wanted = [self.wanted(number) for number in able]
+        found = zip(able, work(rows, stacked([each[None] for each in own]), names, wanted), strict=True)
         return {number: why for number, why in found if why is not None}
 
     def found(self, batch: Sequence[Representation], i: int, number: int) -> Found:
@@ -173,12 +201,14 @@ class Work:
             kernel, row = self.method.kernel_for(representation), cast(Shareable, representation)
             if row.efficiency(kernel) >= THIN:
                 source = shared(self.sums.answers, row, kernel, self.own(number))
-                asked = Question(self.model, row, (self.target,), self.seed, self.sums, row=self.name(number))
+                asked = Question(
+                    self.model, row, (self.wanted(number),), self.seed, self.sums, row=self.name(number)
+                )
                 return self.method.explain(source, asked)[0]
         child = child_of(self.seed, number)
         try:
             with name_unseen(representation):
-                found = answered(self.method(self.model, representation, (self.target,), child))[0]
+                found = answered(self.method(self.model, representation, (self.wanted(number),), child))[0]
             return replace(found, row=self.name(number))
         except ModelError as cause:
             raise ModelError(f"number {number} of the list: {cause}") from cause

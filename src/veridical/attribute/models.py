@@ -5,21 +5,38 @@ Nothing is imported for it: foreign models are told by what they have.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from veridical.attribute.ask import Model
+from veridical.attribute.ask import Model, n_rows
 from veridical.attribute.factory import Factory
 from veridical.attribute.network import Network, is_module
-from veridical.attribute.targets import as_plain, check_classes
-from veridical.errors import InputError, ModelError, describe_error, safe_repr
+from veridical.attribute.targets import as_plain, check_classes, list_classes
+from veridical.errors import InputError, ModelError, describe_error, safe_repr, safe_str
 from veridical.records import Floats, Predict
 
 METHODS = ("predict_proba", "decision_function", "predict")  # of an estimator, the one that tells most first
+TAKE_LARGEST = (  # where estimators predict the class of the largest output, so that they need not be asked
+    "sklearn.linear_model.",
+    "sklearn.ensemble.",
+    "sklearn.tree.",
+    "sklearn.naive_bayes",
+    "sklearn.neighbors.",
+    "sklearn.neural_network.",
+    "sklearn.discriminant_analysis",
+    "xgboost.",
+    "lightgbm.",
+)
+PAIRS = (
+    "The outputs are scores of pairs of classes (decision_function_shape is 'ovo'), so that the target is the "
+    "position of a pair, and no class."
+)
 TEXT_TASKS = ("text-classification", "sentiment-analysis")
 
 
@@ -51,12 +68,42 @@ def model_of(given: Any, classes: Sequence[Any] | None = None) -> Model:
     """
     named = None if classes is None else check_classes(classes)
     predict = predict_of(given)
-    if named is not None:
-        return Model(predict, named, labels=_gives_labels(predict) and len(named) == 2)
-    if isinstance(predict, TextPipeline):
-        return Model(predict, predict.classes, found=True)
-    found = _classes_of(predict)
-    return Model(predict) if found is None else Model(predict, found, True, _gives_labels(predict))
+    if named is None:
+        own = _classes_of(predict)
+        return replace(_about(predict, own), predict=predict, classes=own, found=own is not None)
+    try:
+        own = _classes_of(predict)
+    except ModelError:
+        own = None
+    _check_order(named, own)
+    if len(named) == 2 and _gives_probability(predict):
+        return Model(BothClasses(predict), named)
+    return replace(_about(predict, own), predict=predict, classes=named)
+
+
+def _about(predict: Any, own: tuple[Any, ...] | None) -> Model:
+    """What is known of the outputs of a function, whose estimator has these classes."""
+    name, owner = getattr(predict, "__name__", ""), getattr(predict, "__self__", None)
+    pairs = name == "decision_function" and _scores_pairs(owner)
+    decides = own is not None and name in METHODS[:2] and not pairs and not _takes_largest(owner)
+    return Model(
+        predict,
+        labels=own is not None and name == "predict",
+        scores=own is not None and name == "decision_function" and len(own) == 2,
+        coarse=own is None and _is_coarse(predict),
+        decide=Decision(owner, own) if own is not None and decides and hasattr(owner, "predict") else None,
+        notes=(PAIRS,) if pairs else (),
+    )
+
+
+def _check_order(named: tuple[Any, ...], own: tuple[Any, ...] | None) -> None:
+    """Refuse the estimator's own classes in another order than its outputs have."""
+    said, had = ([safe_str(each) for each in some] for some in (named, own or ()))
+    if said != had and sorted(said) == sorted(had):
+        raise InputError(
+            f"classes has the model's own classes in another order than its outputs, which is "
+            f"{list_classes(own or ())}: give them in that order, or leave classes out"
+        )
 
 
 def predict_of(given: Any) -> Any:
@@ -110,6 +157,41 @@ class XgboostBooster:
         names = getattr(self.booster, "feature_names", None)
         named = {} if hasattr(inputs, "iloc") or names is None else {"feature_names": names}
         return self.booster.predict(home.DMatrix(inputs, enable_categorical=True, **named))
+
+    @property
+    def objective(self) -> str:
+        """What it was trained for, such as "binary:logistic"; nothing where it does not say."""
+        with suppress(Exception):
+            return str(json.loads(self.booster.save_config())["learner"]["objective"]["name"])
+        return ""
+
+
+@dataclass(frozen=True, eq=False)
+class BothClasses:
+    """A model whose only output is the probability of the second of two classes, with that of the first, too."""
+
+    predict: Any
+
+    def __call__(self, inputs: Any) -> Floats:
+        p = np.asarray(self.predict(inputs), dtype=np.float64).reshape(-1)
+        return np.stack([1 - p, p], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """The classes that an estimator predicts, as their positions; None where it fails or has another one."""
+
+    model: Any
+    classes: tuple[Any, ...]
+
+    def __call__(self, inputs: Any) -> list[int | None]:
+        n = n_rows(inputs)
+        try:
+            said = np.asarray(self.model.predict(inputs)).reshape(n)
+        except Exception:  # the outputs decide
+            return [None] * n
+        places = {each: i for i, each in enumerate(self.classes)}
+        return [places.get(as_plain(each)) for each in said]
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,12 +268,12 @@ def _is_text_pipeline(given: Any) -> bool:
 
 def _classes_of(predict: Any) -> tuple[Any, ...] | None:
     """The classes that the outputs of an estimator's method are of, as far as it says so."""
+    if isinstance(predict, TextPipeline):
+        return predict.classes
     owner = predict if isinstance(predict, (CatboostClassifier, Votes)) else getattr(predict, "__self__", None)
     if owner is None or isinstance(owner, type):
         return None
-    last = _last_step(owner)
-    pairs = getattr(last, "decision_function_shape", None) == "ovo"  # outputs are of pairs of classes
-    if getattr(predict, "__name__", "") == "decision_function" and pairs:
+    if getattr(predict, "__name__", "") == "decision_function" and _scores_pairs(owner):
         return None
     try:
         known: Any = getattr(owner, "classes_", None)
@@ -222,9 +304,48 @@ def _last_step(owner: Any) -> Any:
     return owner
 
 
-def _gives_labels(predict: Any) -> bool:
-    """Whether a function is the predict of a classifier, whose answers are classes."""
-    return getattr(predict, "__name__", "") == "predict" and _classes_of(predict) is not None
+def _scores_pairs(owner: Any) -> bool:
+    """Whether the outputs of a decision function are of pairs of classes; of two there is but one pair."""
+    last = _last_step(owner)
+    if getattr(last, "decision_function_shape", None) != "ovo":
+        return False
+    return len(getattr(last, "classes_", ())) > 2
+
+
+def _takes_largest(owner: Any) -> bool:
+    """Whether an estimator is known to predict the class of its largest output, or by the sign of the only one."""
+    last = _last_step(owner)
+    home = type(last).__module__
+    return home.startswith(TAKE_LARGEST) and not hasattr(last, "final_estimator_")
+
+
+def _is_coarse(predict: Any) -> bool:
+    """Whether whole numbers of a function are labels: of an estimator that is no regressor, or of a softmax."""
+    if isinstance(predict, XgboostBooster):
+        return predict.objective == "multi:softmax"
+    owner = getattr(predict, "__self__", None)
+    if getattr(predict, "__name__", "") != "predict" or not hasattr(owner, "fit") or isinstance(owner, type):
+        return False
+    last = _last_step(owner)
+    kind = getattr(last, "_estimator_type", None)
+    with suppress(Exception):
+        kind = kind or last.__sklearn_tags__().estimator_type
+    return kind != "regressor"
+
+
+def _gives_probability(predict: Any) -> bool:
+    """Whether the only output of a function is known to be the probability of the second of two classes."""
+    if isinstance(predict, XgboostBooster):
+        return predict.objective == "binary:logistic"
+    if isinstance(predict, KerasModel):
+        layers = getattr(predict.model, "layers", None) or [None]
+        shape, last = getattr(predict.model, "output_shape", None), getattr(layers[-1], "activation", None)
+        return getattr(last, "__name__", "") == "sigmoid" and (shape is None or tuple(shape)[1:] == (1,))
+    owner = getattr(predict, "__self__", None)
+    if getattr(predict, "__name__", "") == "predict" and owner is not None and hasattr(owner, "dump_model"):
+        with suppress(Exception):
+            return _of_package(owner, "lightgbm") and str(owner.dump_model(1)["objective"]).startswith("binary")
+    return False
 
 
 def _of_package(given: Any, name: str) -> bool:

@@ -31,6 +31,7 @@ from veridical.represent.masked import with_data
 
 EPSILON = float(np.finfo(float).eps)
 ROUNDING = 32  # units in the last place that outputs may differ by and still be the same
+MOST_LABELS = 20  # of whole numbers that are taken for labels
 STILL = 0.01  # of the prediction: what all weights together are at most, where the parts hardly move it
 
 
@@ -42,7 +43,7 @@ class Outputs:
     y: Floats  # (n,) in units of ``unit``
     unit: float
     prediction: float  # the model's own, to the last bit
-    labels: bool = False  # the outputs are two whole numbers, as labels of classes are
+    labels: bool = False  # the outputs are two whole numbers, or a few, as labels of classes are
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ class Question:
             target = resolve(wanted, self.model, outputs)
             y = target.read(outputs)
             unit = unit_of(y)
-            asked = Outputs(target, y if unit == 1 else y / unit, unit, float(y[0]), are_labels(y))
+            asked = Outputs(target, y if unit == 1 else y / unit, unit, float(y[0]), are_labels(y, self.model))
             made = answer(asked)
             if made is None:
                 return ()
@@ -133,9 +134,13 @@ class Question:
     def _labels(self, asked: Outputs) -> tuple[str, ...]:
         """A note where the model gives classes themselves, which say little of what moves it."""
         if not asked.labels and not self.model.labels:
-            return ()
-        what = "classes" if self.model.labels else "only two whole numbers, as labels are"
-        return (f"The model answers with {what}: its predict_proba, if it has one, would tell more.",)
+            return self.model.notes
+        few = "only a few whole numbers" if self.model.coarse else "only two whole numbers"
+        what = "classes" if self.model.labels else f"{few}, as labels are"
+        return (
+            *self.model.notes,
+            f"The model answers with {what}: its predict_proba, if it has one, would tell more.",
+        )
 
     def replacement(self, answer: Answer) -> Replacement:
         """What stood in for the parts."""
@@ -226,10 +231,14 @@ def is_usual(largest: Any) -> Any:
     return (largest == 0) | ((largest > 1e-100) & (largest < 1e100))
 
 
-def are_labels(y: Floats) -> bool:
-    """Whether all outputs are one of two whole numbers."""
+def are_labels(y: Floats, model: Model) -> bool:
+    """Whether all outputs are one of two whole numbers, or of a few where those cannot be but labels."""
     low, high = float(y.min()), float(y.max())
-    return low != high and low.is_integer() and high.is_integer() and bool(((y == low) | (y == high)).all())
+    if low == high or not (low.is_integer() and high.is_integer()):
+        return False
+    if bool(((y == low) | (y == high)).all()):
+        return True
+    return model.coarse and bool((y == np.rint(y)).all()) and len(np.unique(y)) <= MOST_LABELS
 
 
 def is_flat(y: Floats) -> bool:

@@ -28,16 +28,17 @@ class AtOnce:
 
     method: Lime
     model: Model
-    target: Any
     seed: Seed
     sums: Sums
 
-    def __call__(self, rows: Sequence[Shareable], own: Floats, names: Sequence[Any]) -> list[Explanation | None]:
+    def __call__(
+        self, rows: Sequence[Shareable], own: Floats, names: Sequence[Any], wanted: Sequence[Any]
+    ) -> list[Explanation | None]:
         """Explain rows, whose outputs are ``own`` (r, k); None where that is not for many at once.
 
         Such a row is one near which the model does not move, say, and is explained alone.
         """
-        targets = [resolve(self.target, self.model, outputs[None]) for outputs in own]
+        targets = [resolve(each, self.model, outputs[None]) for each, outputs in zip(wanted, own, strict=True)]
         keys = np.array([repr(target.key) for target in targets])
         found: list[Explanation | None] = [None] * len(rows)
         most = max(LARGEST // len(rows[0].parts) ** 2, 1)
@@ -75,7 +76,7 @@ class Same:
             left = left[is_usual(np.maximum(np.abs(y).max(), np.abs(self.own[left])))]
             if not len(left) or is_flat(y):
                 break
-            labels = are_labels(y)
+            labels = are_labels(y, self.work.model)
             fits = self._fits(left, values, y, sums(stop, self.target, 1.0))
             sure = top_probabilities(fits.weights, fits.covariance, fits.measured, method.until)
             done = (sure >= method.until.probability) & ~fits.open | (stop == pieces[-1][1])
@@ -108,4 +109,4 @@ class Same:
 
     def _question(self, i: int) -> Question:
         work = self.work
-        return Question(work.model, self.rows[i], (work.target,), work.seed, work.sums, row=self.names[i])
+        return Question(work.model, self.rows[i], (), work.seed, work.sums, row=self.names[i])

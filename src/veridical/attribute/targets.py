@@ -28,6 +28,19 @@ class Target:
     label: Any  # what a reader sees: the class itself, an Output, "value" or the name of a function
 
 
+@dataclass(frozen=True)
+class Predicted:
+    """The class of a position, which the model itself predicts for an instance."""
+
+    position: int
+
+
+def predicted(model: Model, inputs: Any) -> list[Predicted | None]:
+    """The classes that a model itself predicts for inputs; None where its outputs tell."""
+    assert model.decide is not None
+    return [None if position is None else Predicted(position) for position in model.decide(inputs)]
+
+
 def resolve(target: Any, model: Model, outputs: Floats) -> Target:
     """The output that the caller asked for; by default that of the class predicted for the instance."""
     k = outputs.shape[1]
@@ -35,7 +48,13 @@ def resolve(target: Any, model: Model, outputs: Floats) -> Target:
     if callable(target) and not isinstance(target, type):
         name = str(getattr(target, "__name__", "target"))
         return Target({"function": name}, _by_function(target), name)
+    if isinstance(target, Predicted):
+        if model.scores_second(k):
+            return _at(0, k, classes) if target.position else first_of_two(model.classes or ())
+        target = Output(target.position) if k == len(model.classes or ()) else None
     if target is None:
+        if model.scores_second(k) and outputs[0, 0] < 0:
+            return first_of_two(model.classes or ())
         return _at(int(np.argmax(outputs[0])), k, classes)
     if isinstance(target, Output):
         return _at(check_position(target, k), k, classes)
@@ -213,7 +232,7 @@ def _is_equal(a: Any, b: Any) -> bool:
 
 def _are_equal(a: Any, b: Any) -> bool:
     try:
-        return bool(a == b)
+        return bool(a == b) or (isinstance(a, float) and isinstance(b, float) and a != a and b != b)
     except Exception:
         return False
 

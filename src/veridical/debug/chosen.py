@@ -8,7 +8,9 @@ from typing import Any
 
 from veridical.attribute import METHODS
 from veridical.attribute.lime import Lime
+from veridical.attribute.linear import Linear
 from veridical.attribute.purposes import method_for
+from veridical.attribute.tree import Tree
 from veridical.debug.adversary import CAUSES
 from veridical.errors import InputError
 from veridical.summarize import GROUPINGS
@@ -45,6 +47,9 @@ def settings_of(method: Any, example: str, others: Mapping[str, Any], known: Map
         return settings_called(method, known)
     if isinstance(method, type):
         raise InputError(f"method wants settings, such as {method.__name__}(), not the class itself")
+    if isinstance(method, (Linear, Tree)):
+        name = type(method).__name__
+        raise InputError(f"a surrogate belongs to Lime: method=vd.Lime(surrogate=vd.{name}())")
     if isinstance(method, tuple(others.values())):
         raise InputError(
             f"method wants settings such as {example}; vd.{type(method).__name__} is for another purpose"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from veridical.attribute.ask import Model, n_rows
+from veridical.attribute.ask import Model, n_rows, rows_of
 from veridical.attribute.neighborhood import private
 from veridical.attribute.question import is_flat
 from veridical.attribute.removal import Removal, removable
@@ -24,6 +24,7 @@ from veridical.records import (
     Representation,
     Representer,
     Seed,
+    Stream,
 )
 
 FRESH = 512  # samples of a neighborhood that no method has seen
@@ -176,6 +177,12 @@ def own_input(representation: Representation, seed: Seed) -> Any:
     if isinstance(representation, Removable):
         return representation.keeping(np.ones((1, len(representation.names)), bool), seed)
     return representation.realize(representation.draw(representation.kernel, seed, 0, FRESH))
+
+
+def own_batch(representation: Representation, seed: Seed) -> Any:
+    """The instance alone, as the model takes it."""
+    own = own_input(representation, seed)
+    return rows_of(next(iter(own.batches())) if isinstance(own, Stream) else own, slice(0, 1))
 
 
 def _batches(several: Mapping[Any, Keeping]) -> Iterator[dict[Any, Keeping]]:

@@ -14,7 +14,7 @@ from itertools import count, islice
 from typing import Any, Protocol, TypeVar
 
 from veridical.attribute.many import Track
-from veridical.errors import require
+from veridical.errors import InputError, require
 from veridical.render.markup import escape, tag
 
 T = TypeVar("T")
@@ -203,9 +203,16 @@ class _Sight:
         return Pace(self.count, self.total, self.unit, now - self.start, self.at_done)
 
 
+def check_track(track: Any) -> None:
+    """Refuse what cannot wrap the iteration."""
+    if not callable(track):
+        raise InputError(f"track wants a function that wraps an iteration, such as tqdm.tqdm, not {track!r}")
+
+
 @contextmanager
 def counting(track: Track, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """What a model is to be told to call, so that ``track`` hears of every input it is asked about."""
+    check_track(track)
     steps = iter(track(count(), total=total))
     next(steps, None)  # the clock starts
 
@@ -222,6 +229,7 @@ def counting(track: Track, total: int | None = None) -> Iterator[Callable[[int],
 
 def beating(track: Track) -> Callable[[int], None]:
     """What a model is to be told to call, so that ``track`` is seen to live while one item takes long."""
+    check_track(track)
     beat = getattr(track, "beat", None)
     return lambda n: None if beat is None else beat()
 

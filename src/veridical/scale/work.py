@@ -19,6 +19,7 @@ from veridical.attribute.many import CHUNK, Work, first_found
 from veridical.attribute.models import Explainable, model_of
 from veridical.attribute.neighborhood import Answers
 from veridical.attribute.single import one_thread
+from veridical.attribute.targets import Predicted, predicted
 from veridical.errors import InputError, ModelError, VeridicalError, describe_error
 from veridical.records import (
     Explanation,
@@ -220,6 +221,14 @@ class OneByOne:
     instances: Instances
     numbers: Sequence[int]
     answers: dict[int, Floats | ModelError] = field(default_factory=dict)
+    decided: dict[int, Predicted | None] = field(default_factory=dict)
+
+    def predicted(self, number: int) -> Predicted | None:
+        """The class that the model itself predicts for an instance."""
+        if not self.decided:
+            inputs = self.instances.inputs(0, len(self.numbers))
+            self.decided.update(zip(self.numbers, predicted(self.model, inputs), strict=True))
+        return self.decided[number]
 
     def __call__(self, number: int) -> Floats:
         answer = self.answer(number)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from veridical.attribute.ask import Model
 from veridical.attribute.recipe import recipe_of
-from veridical.attribute.targets import Target, resolve
+from veridical.attribute.targets import Predicted, Target, resolve
 from veridical.errors import InputError
 from veridical.masks import generator
 from veridical.records import Bools, Floats, Output, Seed, Verdict
@@ -87,6 +87,8 @@ def _target(wanted: Wanted) -> tuple[Target, int]:
     if target is None and outputs.shape[1] > 1:
         votes = np.bincount(outputs.argmax(axis=1), minlength=outputs.shape[1])
         target = Output(np.argmax(votes))
+    if target is None and model.scores_second(outputs.shape[1]):
+        target = Predicted(int(2 * (outputs >= 0).sum() >= len(outputs)))
     return resolve(target, model, outputs), n
 
 
