@@ -49,13 +49,13 @@ class Rows:
     The background decides what the model receives: the columns, their order and their types. A row may be a
     Series, a dict, a DataFrame of one row, a named tuple, a list or an array; labels are matched, in any order.
     For an array background, a frame's columns match by ``names`` or by the numbers 0, 1, …; if the array has no
-    names, columns with other texts for labels are taken in the order in which they come. Categories are recoded
-    by value to the order that the background has, ordered ones too. A category that the background never has is
-    a state of its own, with a note; if the model refuses it, the error says which it is.
+    names, columns with other texts for labels are taken in the order in which they come, with a note. Categories
+    are recoded by value to the order that the background has, ordered ones too. A category that the background
+    never has is a state of its own, with a note; if the model refuses it, the error says which it is.
 
     Parameters
     ----------
-    background : DataFrame, array, CSR matrix, polars or Arrow table
+    background : DataFrame, array, CSR matrix, list of dicts, polars or Arrow table
         Usually the training data; any mixture of types. Missing values are a state of their own. Tables of polars,
         Arrow and others that know the dataframe protocols are read as pandas DataFrames, and the model receives
         pandas DataFrames: wrap it if it wants others, as in ``lambda df: predict(pl.from_pandas(df))``. Arrays of
@@ -133,14 +133,17 @@ class Rows:
             if len(rows) != 1:
                 raise InputError(f"wanted one row to explain, got {len(rows)}: use explain_many")
             return rows.batch(0, 1)[0]
-        row = self.background.schema.check_row(x)
-        return _rows(self.background, row, self.notes)[0]
+        schema = self.background.schema
+        row = schema.check_row(x)
+        return _rows(self.background, row, (*self.notes, *schema.matching_notes(x)))[0]
 
     def each(self, X: Any) -> Instances:
         """Every row of X as parts; all are checked before the first is explained."""
         if self.sparse:
             return sparse_rows(X, self.names)
-        rows = TableRows(self.background, self.background.schema.check_table(X), self.notes)
+        schema = self.background.schema
+        table = schema.check_table(X)
+        rows = TableRows(self.background, table, (*self.notes, *schema.matching_notes(X)))
         if not len(rows):
             raise InputError("there are no rows to explain")
         self.background.check(rows.table)
@@ -432,6 +435,8 @@ def _as_table(background: Any) -> Any:
         kind = "None" if background is None else type(background).__name__
         raise InputError(f"the background must be a table of rows, not {kind}: pass the training data")
     background = as_pandas(background)
+    if isinstance(background, (list, tuple)) and background and all(isinstance(x, Mapping) for x in background):
+        background = pd.DataFrame(list(background))
     table = background if isinstance(background, pd.DataFrame) else as_array(background, "a background of rows")
     if table.ndim != 2:
         raise InputError(f"the background must have rows and columns; it has shape {table.shape}")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ import pandas as pd
 from veridical.errors import InputError
 from veridical.represent.foreign import UNORDERED, as_array, as_pandas, listed, refusal
 
+TAKEN_IN_ORDER = (
+    "the columns were taken in their order, whatever they are called: the background is an array without names"
+)
 EXACT = 2**53  # floats tell whole numbers apart up to here
 
 
@@ -131,6 +135,18 @@ class Schema:
         zipped = zip(values, self.dtypes, self.names, strict=True)
         return self._labelled([_series([v], t, name) for v, t, name in zipped])
 
+    def matching_notes(self, x: Any) -> tuple[str, ...]:
+        """How the columns of a checked row, or of many, were matched to those of an array, where it matters."""
+        first = next(iter(x), None) if isinstance(x, (list, tuple)) and not hasattr(x, "_fields") else x
+        first = as_pandas(first)
+        if self.labels is not None or not isinstance(first, (Mapping, pd.Series, pd.DataFrame)):
+            return ()
+        given = list(first.columns if isinstance(first, pd.DataFrame) else first.keys())
+        if self._order_in(given) != list(range(len(given))):
+            return ("the columns come in another order than the background's: they were matched by their labels",)
+        known = {*self.names, *range(len(given)), *map(str, range(len(given)))}
+        return () if known.issuperset(given) else (TAKEN_IN_ORDER,)
+
     def build(self, columns: Sequence[Any], n: int) -> Any:
         """A table with this schema out of one array a column; categories may be more than the background has."""
         if self.labels is None:
@@ -222,8 +238,8 @@ class Schema:
     def _order_in(self, labels: Iterable[Any]) -> list[int]:
         """Where among labels each column is.
 
-        Rows for an array match by its names, or by the numbers of its columns, in any order; where it has no
-        names, other texts are taken in the order in which they come, as an array's values are.
+        Rows for an array match by its names, or by the numbers of its columns (as numbers or texts), in any order;
+        where it has no names, other texts are taken in the order in which they come, as an array's values are.
         """
         given, wanted, width = list(labels), list(self._wanted_labels), len(self.names)
         if self.labels is None and len(given) == width and set(given) != set(self.names):
@@ -234,6 +250,8 @@ class Schema:
                     f"the columns are numbered {some(given)}, and those of the background 0 to {width - 1}: "
                     "number them so, or pass an array"
                 )
+            if set(given) == set(map(str, range(width))):  # as a CSV file names columns that have no names
+                return [given.index(str(at)) for at in range(width)]
             if not self.named and all(isinstance(c, str) and c not in self.names for c in given):
                 return list(range(width))
         places, known = {_key(c): at for at, c in enumerate(given)}, set(map(_key, wanted))
@@ -353,6 +371,9 @@ def _series(values: Any, dtype: Any, column: str) -> pd.Series[Any]:
     missing = np.array([is_missing(v) for v in plain], bool)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and missing.any():
         raise InputError(never_missing(column))
+    times = _TIMES.get(getattr(dtype, "kind", ""))
+    if times is not None:
+        _check_times(plain[~missing], dtype, column, times)
     try:
         if isinstance(dtype, pd.CategoricalDtype):
             return _recoded(plain, missing, dtype)
@@ -361,9 +382,11 @@ def _series(values: Any, dtype: Any, column: str) -> pd.Series[Any]:
         else:
             cast = pd.Series(plain.where(~missing, None).to_list(), dtype=dtype)
     except (TypeError, ValueError, OverflowError, NotImplementedError, ArithmeticError) as cause:
-        kind = "whole numbers" if pd.api.types.is_integer_dtype(dtype) else dtype
         first = plain[~missing].iloc[0] if not missing.all() else None
-        raise InputError(f"column {column!r} holds {kind}; {first!r} is not: {cause}") from cause
+        if pd.api.types.is_integer_dtype(dtype):
+            wrong = next((v for v in plain[~missing] if not _is_whole(v, dtype)), first)
+            raise InputError(f"column {column!r} holds whole numbers; {_not_whole(wrong)}") from cause
+        raise InputError(f"column {column!r} holds {times or dtype}; {first!r} is not: {cause}") from cause
     if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_integer_dtype(dtype):
         own = plain[~missing].to_numpy()
         coarse = [isinstance(v, (float, np.floating)) and abs(float(v)) > EXACT for v in own]
@@ -371,9 +394,55 @@ def _series(values: Any, dtype: Any, column: str) -> pd.Series[Any]:
             raise InputError(too_coarse(f"column {column!r} holds whole numbers"))
         same = cast[~missing].to_numpy(dtype=object) == own
         if not np.all(same):
-            kind = "True or False" if pd.api.types.is_bool_dtype(dtype) else "whole numbers"
-            raise InputError(f"column {column!r} holds {kind}; {plain[~missing][~same].iloc[0]!r} is not")
+            wrong = plain[~missing][~same].iloc[0]
+            if pd.api.types.is_bool_dtype(dtype):
+                raise InputError(f"column {column!r} holds True or False; {wrong!r} is not")
+            raise InputError(f"column {column!r} holds whole numbers; {_not_whole(wrong)}")
     return cast
+
+
+_TIMES = {"M": "dates", "m": "durations"}  # by kind of a type
+
+
+def _is_whole(value: Any, dtype: Any) -> bool:
+    """Whether a column of whole numbers can hold a value."""
+    try:
+        return bool(pd.Series([value], dtype=dtype)[0] == value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _not_whole(value: Any) -> str:
+    """Why a value is none of a column of whole numbers."""
+    if isinstance(value, str):
+        return f"{value!r} is a text: give a number, without quotes"
+    if isinstance(value, Integral):
+        return f"{value!r} is too large for its type, or negative where that has no sign"
+    return f"{value!r} is not"
+
+
+def _check_times(values: pd.Series[Any], dtype: Any, column: str, kind: str) -> None:
+    """Refuse numbers for dates or durations, and dates with a time zone where there is none, or the reverse."""
+    zoned = getattr(dtype, "tz", None)
+    for value in values:
+        if isinstance(value, Real):
+            example = "pd.Timestamp('2026-01-31')" if kind == "dates" else "pd.Timedelta('3h')"
+            raise InputError(f"column {column!r} holds {kind}; {value!r} is a number: give one such as {example}")
+        if kind == "dates" and (has := _has_zone(value)) is not None and has != (zoned is not None):
+            here, there = ("a", "none") if has else ("no", f"one ({zoned})")
+            do = "tz_localize(None)" if has else f"tz_localize({str(zoned)!r})"
+            raise InputError(
+                f"column {column!r}: {value!r} has {here} time zone, and the background has {there}: convert it "
+                f"first, as by {do}"
+            )
+
+
+def _has_zone(value: Any) -> bool | None:
+    """Whether a date has a time zone; None where that cannot be told."""
+    try:
+        return pd.Timestamp(value).tzinfo is not None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def is_missing(value: Any) -> bool:
