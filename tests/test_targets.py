@@ -385,3 +385,15 @@ def test_a_saboteur_that_shows_positions_is_found(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(targets, "choose_class", lambda target, classes: int(target))
     with pytest.raises((AssertionError, IndexError, TypeError, ValueError)):
         test_a_class_is_found_by_itself_and_shown_as_itself()
+
+
+def test_classes_that_are_written_alike_are_shown_apart(tmp_path: Path) -> None:
+    number, text = (vd.explain(two, ROWS, X[0], classes=[1, "1"], target=t, method=QUICK) for t in (1, "1"))
+    text.save(tmp_path / "t.json")
+    assert (number.target, text.target) == (1, "1")
+    for why in (text, vd.load(tmp_path / "t.json")):
+        assert "target '1':" in repr(why)
+        assert "&#x27;1&#x27;" in why._repr_html_()
+    assert "target 1:" in repr(number)
+    assert "target 1:" in repr(vd.explain(two, ROWS, X[0], classes=["0", "1"], target="1", method=QUICK))
+    assert "'1'" in repr(vd.Explanations((number, text)))

@@ -28,6 +28,7 @@ from veridical.render.words import (
     plain,
     row_label,
     shorten,
+    target_of,
     teller,
 )
 from veridical.scale.stores.store import Store
@@ -76,7 +77,7 @@ def side_words(side: Side) -> list[str]:
     answers = f"the model says {number(e.prediction)}, the {teller(e)} {number(e.local_prediction)}"
     mark = "believe it" if e.verdict.passed else "read with care"
     return [
-        f"target {plain(e.target, 60)}: {answers}",
+        f"target {plain(target_of(e), 60)}: {answers}",
         f"{asked_words(e)}; {fidelity_words(e.fidelity)}",
         f"{mark}: {plain(e.verdict.sentence, 1000)}",
     ]

@@ -27,7 +27,7 @@ from veridical.render.verdicts import (
     rows_words,
     span_words,
 )
-from veridical.render.words import count, first, listing, plain
+from veridical.render.words import count, first, listing, plain, target_of
 
 Draw: TypeAlias = Callable[[Explanation, bool], str]  # an explanation, and whether with its picture
 
@@ -228,7 +228,7 @@ def _evidence(v: Verdict, draw: Draw, views: int) -> Markup:
     for i, e in enumerate(shown):
         top = ", ".join(plain(name, 30) for name, _ in e.top(3)) or "no part has any weight"
         head = join(
-            escape(f"Explanation {i + 1}"), tag("small", {}, escape(f"target {plain(e.target, 40)}: {top}"))
+            escape(f"Explanation {i + 1}"), tag("small", {}, escape(f"target {plain(target_of(e), 40)}: {top}"))
         )
         inner = Markup(draw(e, i < views))
         items.append(tag("details", {}, tag("summary", {}, head), tag("div", {}, inner)))

@@ -48,6 +48,7 @@ from veridical.render.words import (
     ranked,
     row_label,
     sentence,
+    target_of,
     teller,
 )
 from veridical.scale.stores.store import Store
@@ -169,7 +170,7 @@ def _evidence(e: Explanation, with_view: bool) -> str:
 def _said(e: Explanation) -> str:
     row = "" if e.row is None else f"Row <bdi>{escape(row_label(e.row), 80)}</bdi>, target"
     return (
-        f'<div class="vd-say"><h3>{row or "Target"} <bdi>{escape(e.target, 80)}</bdi></h3>'
+        f'<div class="vd-say"><h3>{row or "Target"} <bdi>{escape(target_of(e), 80)}</bdi></h3>'
         f"<span>the model says <b>{minus(number(e.prediction))}</b>{STOP}</span> "
         f"<span>the {teller(e)} says <b>{minus(number(e.local_prediction))}</b>{STOP}</span> "
         f"<span>{escape(asked_words(e), 120)}</span></div>"

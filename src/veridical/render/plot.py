@@ -34,6 +34,7 @@ from veridical.render.words import (
     plain,
     ranked,
     row_label,
+    target_of,
     teller,
 )
 
@@ -52,7 +53,7 @@ def explanation(e: Explanation, look: Look, most: int = MOST_PARTS) -> list[Bloc
     chosen, marks = ranked(e, most), marks_of(e, most)
     seen = [] if e.view is None else [scene(e.view, marks, look), heat_map(e, look)]
     return [
-        saying(f"{row}arget {plain(e.target, 80)}", said, look),
+        saying(f"{row}arget {plain(target_of(e), 80)}", said, look),
         judgment(e.verdict, look),
         *seen,
         stacked([_bars(e, chosen, look, marks if keyed(e.view) else None), legend([WHISKER], look)], 0.06)

@@ -31,6 +31,7 @@ from veridical.render.words import (
     ranked,
     row_label,
     shorten,
+    target_of,
     teller,
     unknown_words,
 )
@@ -41,7 +42,7 @@ def picture(explanation: Explanation, k: int = 10, width: int = 80) -> str:
     e = explanation
     answers = f"the model says {number(e.prediction)}, the {teller(e)} {number(e.local_prediction)}"
     row = "" if e.row is None else f"row {row_label(e.row)}, "
-    lines = [f"{row}target {plain(e.target, 60)}: {answers}", ""]
+    lines = [f"{row}target {plain(target_of(e), 60)}: {answers}", ""]
     chosen = ranked(e, k)
     marks = marks_of(e, k) if e.view is not None else None
     if chosen:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from veridical.attribute.purposes import question_of
-from veridical.errors import JOINERS, harmless
+from veridical.errors import JOINERS, harmless, safe_str
 from veridical.records import Explanation, Explanations, Floats, Part
 
 Fact: TypeAlias = tuple[str, str, str]  # a name, its value, what it means
@@ -276,10 +276,19 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def target_of(e: Explanation) -> Any:
+    """The target as it is shown: quoted where a class that is no text is written like it."""
+    classes = e.recipe.get("classes") if isinstance(e.target, str) else None
+    known = classes if isinstance(classes, (list, tuple)) else ()
+    if any(not isinstance(each, str) and safe_str(each) == e.target for each in known):
+        return repr(e.target)
+    return e.target
+
+
 def brief(e: Explanation) -> str:
     """An explanation in half a line."""
     top = ", ".join(plain(name, 30) for name, _ in e.top(3)) or "no part has any weight"
-    return f"target {plain(e.target, 40)}, model {number(e.prediction).replace('-', '−')}: {top}"
+    return f"target {plain(target_of(e), 40)}, model {number(e.prediction).replace('-', '−')}: {top}"
 
 
 def digest(explanations: Explanations) -> Digest:
@@ -294,7 +303,7 @@ def digest(explanations: Explanations) -> Digest:
     sizes[np.isinf(sizes)] = 0.0
     return Digest(
         len(items),
-        tuple(Counter(str(e.target) for e in items).most_common()),
+        tuple(Counter(str(target_of(e)) for e in items).most_common()),
         float(np.median(known)) if known.size else math.nan,
         float(np.mean([e.verdict.passed for e in items])),
         _heaviest(names, sizes, len(items)),
