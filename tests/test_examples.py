@@ -70,7 +70,7 @@ def run(name: str, folder: Path) -> str:
 def tables(printed: str) -> list[dict[str, float]]:
     """The parts and weights of every explanation that was printed, heaviest first."""
     found = []
-    for shown in re.split(r"^target ", printed, flags=re.MULTILINE)[1:]:
+    for shown in re.split(r"^(?:row \d+, )?target ", printed, flags=re.MULTILINE)[1:]:
         assert re.search(r"^(believe it|read with care|no evidence): ", shown, re.MULTILINE), "there is a verdict"
         rows = [match for line in shown.splitlines() if (match := ROW.match(line))]
         assert rows, shown
@@ -148,8 +148,8 @@ def test_series(tmp_path: Path) -> None:
 def test_record(tmp_path: Path) -> None:
     printed = run("record", tmp_path)
     (worth,) = tables(printed)
-    assert top(worth, 2) == ["age", "description: rust on the doors"]
-    assert worth["age"] < 0
+    assert top(worth, 2) == ["age 6 (per sd)", "description: rust on the doors"]
+    assert worth["age 6 (per sd)"] < 0
     assert worth["description: rust on the doors"] == pytest.approx(-1500, abs=400)
     assert worth["description: One owner from new"] == pytest.approx(800, abs=400)
     assert abs(worth["description: leather seats"]) < 200
