@@ -179,20 +179,33 @@ def test_settings_of_representers(name: str) -> None:
         (5, ("list of texts", "int")),
         (object(), ("list of texts", "object")),
         (np.float64(3), ("list of texts", "number")),
-        ({"text": "a b"}, ("list of texts", "dict", "call explain")),
         (pd.DataFrame({"first column": ["a b"]}), ("list of texts", "table", "one of its columns")),
         ([], ("no texts", "empty")),
         (iter(()), ("no texts", "empty")),
-        (["a b", "only"], ("number 1", "only one word")),
-        (["a b", b"c d"], ("number 1", "bytes", "decode")),
-        (["a b", None], ("number 1", "None")),
-        (["a b", ["c d"]], ("number 1", "list")),
-        (pd.Series(["a b", np.nan]), ("number 1", "nan", "fill it in")),
+        (["only", "word"], ("number 0", "only one word")),
+        ([b"a b", b"c d"], ("number 0", "bytes", "decode")),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_lists_of_texts(X: Any, words: tuple[str, ...]) -> None:
     check(lambda: vd.explain_many(lambda X: [float(len(x)) for x in X], vd.Words(), X), vd.InputError, *words)
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        (["a b", "only"], "row 1: only one word"),
+        (["a b", b"c d"], "row 1: .*bytes.*decode"),
+        (["a b", None], "row 1: .*None"),
+        (["a b", ["c d"]], "row 1: .*list"),
+        (pd.Series(["a b", np.nan]), "row 1: .*nan.*fill it in"),
+        ({"first": "a b", "second": None}, "row second: .*None"),
+    ],
+    ids=["short", "bytes", "None", "list", "Series", "dict"],
+)
+def test_lists_with_one_that_is_no_text(X: Any, words: str) -> None:
+    with pytest.warns(vd.errors.RowsFailedWarning, match=words):
+        assert len(vd.explain_many(lambda X: [float(len(x)) for x in X], vd.Words(), X)) == 1
 
 
 # Instances -------------------------------------------------------------------------------------------------

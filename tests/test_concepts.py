@@ -168,7 +168,7 @@ def test_two_models_share_a_vocabulary(pictures: Any) -> None:
     blue = []
     for why in many:
         at = truth[len(blue)].index("blue")
-        blue.append(replace(why, weights=np.where(np.arange(len(why.weights)) == at, 1.0, 0.0)))
+        blue.append(replace(why, weights=np.where(np.arange(len(why.weights)) == at, 1.0, why.weights * 0)))
     pick = vd.pick_for_two(many, blue, 2, concepts=vd.Concepts(n=5))
     assert sorted(pick.names) == sorted(pick.second.names)
     assert "red" in top(pick)

@@ -264,9 +264,10 @@ def test_rows_that_the_model_fails_on(whole: vd.Store, tmp_path: Path) -> None:
     assert_same(explained(Failing(BAD), tmp_path / "again", engine=vd.engines.Local(n_jobs=2)), found)
 
 
-def test_without_a_store_a_bad_row_raises() -> None:
-    with pytest.raises(vd.ModelError, match="row 3 is not liked"):
-        explained(Failing(BAD), None, engine=vd.engines.Local())
+def test_without_a_store_bad_rows_are_told_too() -> None:
+    with pytest.warns(vd.errors.RowsFailedWarning, match="row 3 is not liked"):
+        found = explained(Failing(BAD), None, engine=vd.engines.Local())
+    assert found.failed["row"].tolist() == list(BAD)
 
 
 def doubled(outputs: Any) -> Any:
@@ -285,7 +286,7 @@ def doubled(outputs: Any) -> Any:
         ({"rng": 1}, "entropy of the seed (rng) was 0, and is 1"),
         ({"method": vd.Lime(n_samples=65)}, "n_samples of the method was 64, and is 65"),
         ({"method": vd.KernelShap()}, "the method was Lime, and is KernelShap"),
-        ({"target": 0}, "target was {"),
+        ({"target": 0}, "function of target was 'doubled', and is None; class of target was None, and is 0"),
         ({"target": lambda outputs: doubled(outputs) + 1}, "differ by up to 1: it is another model, or target"),
         ({"engine": "dask"}, "engine wants settings such as vd.engines.Local(n_jobs=2)"),
         ({"engine": vd.engines.Local}, "engine wants settings"),

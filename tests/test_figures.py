@@ -81,7 +81,7 @@ def test_every_record_is_drawn_and_nothing_else_changes(name: str, pyplot: Any) 
 def _needed(e: Explanation, words: str) -> None:
     """Signs, sizes, intervals, target, both answers, fidelity and verdict are in words."""
     wanted = [
-        f"Target {e.target}",
+        f"arget {e.target}",  # after the name of a row, where there is one
         f"the model says {number(e.prediction)}",
         f"says {number(e.local_prediction)}",
         "Believe it" if e.verdict.passed else "Read with care",

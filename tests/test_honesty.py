@@ -219,7 +219,8 @@ def test_settings_that_would_be_ignored_are_refused() -> None:
         vd.Rows(np.random.default_rng(0).normal(size=(5000, 2)), discretize=vd.Quantiles(2000))
 
 
-def test_a_value_between_two_that_were_seen_is_explained() -> None:
+def test_a_value_that_was_never_seen_is_explained() -> None:
     table = np.column_stack([TABLE[:, 0], np.arange(500) % 2])
     why = vd.explain(lambda X: X[:, 1], vd.Rows(table), [0.0, 2.0])
-    assert why.names[1] == "x1 = 1"
+    assert why.names[1] == "x1 = 2"
+    assert "never seen" in why.notes[0]

@@ -138,13 +138,19 @@ def test_track_sees_every_row() -> None:
     assert seen == [(n, 12) for n in range(1, 13)]
 
 
-def test_a_wrong_row_is_found_before_the_model_is_asked() -> None:
-    asked = []
+def test_the_model_is_never_asked_about_a_wrong_row() -> None:
     X = TABLE[:20].copy()
     X[17, 3] = np.inf
-    with pytest.raises(vd.InputError, match="infinite"):
-        vd.explain_many(lambda X: asked.append(1), vd.Rows(TABLE), X)
-    assert asked == []
+
+    def strict(X: Any) -> Any:
+        assert np.isfinite(X).all()
+        return predict(X)
+
+    with pytest.warns(vd.errors.RowsFailedWarning, match="row 17: .*infinite"):
+        many = vd.explain_many(strict, vd.Rows(TABLE), X)
+    assert many.failed["row"].tolist() == [17]
+    right = vd.explain_many(predict, vd.Rows(TABLE), TABLE[:20])
+    np.testing.assert_array_equal(many[17].weights, right[18].weights)
 
 
 def test_explanations_index_slice_iterate_and_tabulate() -> None:

@@ -105,8 +105,9 @@ def test_a_generator_is_as_good_as_a_list(name: str) -> None:
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_one_bad_item_says_its_number(n_jobs: int) -> None:
     bad = [*PICTURES[:2], np.full((8, 8), np.nan), *PICTURES[2:]]
-    with pytest.raises(vd.InputError, match=r"number 2 of the list.*NaN"):
-        vd.explain_many(model, vd.Grid(2, 2), bad, method=vd.Lime(n_samples=40), n_jobs=n_jobs)
+    with pytest.warns(vd.errors.RowsFailedWarning, match=r"row 2: .*NaN"):
+        many = vd.explain_many(model, vd.Grid(2, 2), bad, method=vd.Lime(n_samples=40), n_jobs=n_jobs)
+    assert many.failed["row"].tolist() == [2]
 
 
 @pytest.mark.parametrize("X", [np.float64(3), np.array("text"), 5.0, None])
@@ -178,5 +179,5 @@ def test_progress_counts_the_items() -> None:
 def test_lists_of_unequal_shapes_are_fine_and_unequal_rows_are_not() -> None:
     many = vd.explain_many(model, vd.Grid(2, 2), [np.ones((4, 4)), np.eye(9)], method=vd.Lime(n_samples=20))
     assert len(many) == 2
-    with pytest.raises(vd.InputError, match=r"number 1 of the list.*unequal length"):
+    with pytest.warns(vd.errors.RowsFailedWarning, match=r"row 1: .*unequal length"):
         vd.explain_many(model, vd.Grid(2, 2), [np.ones((4, 4)), [[1, 2], [3]]], method=vd.Lime(n_samples=20))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,12 @@ class Read:
 
     def views(self) -> Iterator[Any]:
         return Held(self.items).views()
+
+    def targets(self) -> Iterator[Any]:
+        return Held(self.items).targets()
+
+    def row_names(self, numbers: Sequence[int]) -> list[Any]:
+        return Held(self.items).row_names(numbers)
 
 
 @pytest.fixture
@@ -106,9 +112,9 @@ def test_places_count_as_they_do_in_memory(by_passes: Any) -> None:
 
 def test_errors_are_those_of_the_pick_in_memory(by_passes: Any) -> None:
     W = np.ones((8, 3))
-    W[7, 1] = np.nan
+    W[7, 1] = np.inf
     many = explained(W)
-    with pytest.raises(vd.InputError, match=r"explanation 7 gives the part 'f2' the weight nan"):
+    with pytest.raises(vd.InputError, match=r"explanation 7 gives the part 'f2' the weight inf"):
         by_passes(many, 2)
     with pytest.raises(vd.InputError, match=r"no explanation is of the target 'no'; there are 'yes'"):
         by_passes(many, 2, target="no")
@@ -152,6 +158,9 @@ class Generated:
 
     def views(self) -> Iterator[Any]:
         raise AssertionError("parts of tables need no view")
+
+    def row_names(self, numbers: Sequence[int]) -> list[Any]:
+        return list(numbers)
 
 
 def peak(n: int) -> tuple[Any, int]:

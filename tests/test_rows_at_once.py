@@ -84,7 +84,9 @@ def test_no_bit_depends_on_the_other_rows(case: str) -> None:
     model, instances = Model(predict), rows.each(X)
     batch = instances.batch(0, 40)
     sums = Sums(Answers(model, cast(Shareable, batch[0]).common, np.random.SeedSequence(0)))
-    work = Work(vd.Lime(), model, None, np.random.SeedSequence(0), Own(model, instances), sums)
+    work = Work(
+        vd.Lime(), model, None, np.random.SeedSequence(0), Own(model, instances, range(len(instances))), sums
+    )
     assert [bits(work(batch[i], i)) for i in range(40)] == whole
     assert set(work.at_once(batch, range(40))) == (set() if case in ("still", "huge") else set(range(40)))
 
@@ -105,10 +107,14 @@ def test_rows_that_cannot_share_are_left_to_the_code_for_one() -> None:
     model, instances = Model(predict), rows.each(X)
     batch, seed = instances.batch(0, 5), np.random.SeedSequence(0)
     sums = Sums(Answers(model, cast(Shareable, batch[0]).common, seed))
-    found = Work(vd.Lime(), model, None, seed, Own(model, instances), sums).at_once(batch, range(5))
+    found = Work(vd.Lime(), model, None, seed, Own(model, instances, range(len(instances))), sums).at_once(
+        batch, range(5)
+    )
     assert set(found) == {0, 1, 2, 4}
     for method in (vd.Lime(n_features=3), vd.Lime(kernel=lambda d: 1 / (1 + d)), vd.KernelShap()):
-        assert not Work(method, model, None, seed, Own(model, instances), sums).at_once(batch, range(5))
+        assert not Work(method, model, None, seed, Own(model, instances, range(len(instances))), sums).at_once(
+            batch, range(5)
+        )
 
 
 @settings(max_examples=50, deadline=None)

@@ -72,7 +72,7 @@ def test_a_pick_reads_a_little_at_a_time(store: Store, monkeypatch: pytest.Monke
     monkeypatch.setattr(Explanation, "__init__", None)
     vd.pick(store, 3)
     parts = {"names", "columns", "relations", "values", "weights"}
-    assert asked == parts | {"target", "target_is_index", "target_class", "row", "error"}
+    assert asked == parts | {"target", "target_is_index", "target_class", "row", "error", "row_name", "keep: *"}
     assert [len(batch.targets) for batch in source_of(store).batches()] == [1023, 76]
 
 
@@ -95,7 +95,7 @@ def test_stores_are_compared_row_by_row(store: Store, tmp_path: Path) -> None:
     found.save(tmp_path / "difference.csv")
     with pytest.raises(InputError, match=r"save it as \.csv, \.html or a picture, and keep the folder"):
         found.save(tmp_path / "difference.json")
-    with pytest.raises(InputError, match="there are 1100 explanations and 3"):
+    with pytest.raises(InputError, match="only the first has 3, 4, 5 and 1094 more"):
         vd.compare(store, other[:3])
     with pytest.raises(InputError, match="not 1100 of them and one Explanation"):
         vd.compare(store, other[0])

@@ -36,6 +36,10 @@ class ModelError(VeridicalError, ValueError):
     """The model raised, or gave an answer that cannot be explained."""
 
 
+class UnequalAnswers(ModelError):  # noqa: N818 - reads as what it is
+    """The model gave another number of outputs than before, which is no fault of a row."""
+
+
 class RowsFailedWarning(UserWarning):
     """Some of many rows could not be explained: ``failed`` says which, and why."""
 

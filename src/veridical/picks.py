@@ -13,7 +13,7 @@ from veridical.attribute.targets import check_single, find_class, list_classes
 from veridical.errors import InputError, check_whole, safe_repr
 from veridical.keywords import teach_keywords
 from veridical.records import Ints
-from veridical.scale.stores.held import Held, read_row_names, source_of
+from veridical.scale.stores.held import Held, source_of
 from veridical.summarize.concepts import Concepts, Matched, matched
 from veridical.summarize.passes import MOST, greedy_by_passes, rows_at
 from veridical.summarize.pick import at_random, drawn, greedy, picked
@@ -112,7 +112,7 @@ def pick_for_two(
 
 def _named(found: Pick, explanations: Any) -> Pick:
     """A pick with the names of its rows."""
-    return replace(found, rows=tuple(read_row_names(source_of(explanations), found.chosen.tolist())))
+    return replace(found, rows=tuple(source_of(explanations).row_names(found.chosen.tolist())))
 
 
 def _matched(

@@ -13,7 +13,15 @@ import numpy as np
 import pandas as pd
 
 from veridical.attribute.switches import Switched
-from veridical.errors import InputError, ModelError, VeridicalError, describe_error, safe_repr, safe_str
+from veridical.errors import (
+    InputError,
+    ModelError,
+    UnequalAnswers,
+    VeridicalError,
+    describe_error,
+    safe_repr,
+    safe_str,
+)
 from veridical.records import Floats, Predict, Stream
 
 VALUE = "value"  # the target of a model with one output
@@ -144,7 +152,7 @@ def stacked(answers: Sequence[Floats]) -> Floats:
 
 def _check_width(before: Floats, answer: Floats) -> None:
     if answer.shape[1] != before.shape[1]:
-        raise ModelError(
+        raise UnequalAnswers(
             f"predict returned {before.shape[1]} numbers an input for one batch and {answer.shape[1]} for the "
             "next; it must always return the same number"
         )

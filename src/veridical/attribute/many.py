@@ -22,7 +22,7 @@ from veridical.attribute.question import Question
 from veridical.attribute.rows_at_once import AtOnce
 from veridical.attribute.stream import Found, streamed, task_of
 from veridical.attribute.targets import Predicted, predicted
-from veridical.errors import InputError, ModelError, VeridicalError
+from veridical.errors import InputError, ModelError, UnequalAnswers, VeridicalError
 from veridical.masks import Gaussian, child_of
 from veridical.records import Explanation, Floats, Instances, Method, Representation, Seed, Shareable
 
@@ -88,7 +88,7 @@ class Own:
         chunk, at = self._place(number)
         with self.lock:
             if self.broken:
-                raise self.broken[0]
+                raise self.broken[0].with_traceback(None)  # it would grow with every row
             if chunk not in self.chunks:
                 stop = min((chunk + 1) * CHUNK, len(self.instances))
                 self.chunks[chunk] = self._ask(chunk * CHUNK, stop, first=chunk == 0)
@@ -211,7 +211,7 @@ class Work:
                 found = answered(self.method(self.model, representation, (self.wanted(number),), child))[0]
             return replace(found, row=self.name(number))
         except ModelError as cause:
-            raise ModelError(f"number {number} of the list: {cause}") from cause
+            raise type(cause)(f"number {number} of the list: {cause}") from cause
 
 
 def explain_all(
@@ -265,6 +265,8 @@ def explain_each(
 
         def told(made: Iterable[Found], start: int = start) -> Iterator[Found]:
             for i, each in enumerate(made, start):
+                if isinstance(each, UnequalAnswers):
+                    raise each
                 if i == 0 and not isinstance(each, Explanation):
                     ready.update(first_found(lambda i, first=each: alone(i) if i else first, n))  # type: ignore[misc]
                 yield each

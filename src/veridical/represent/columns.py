@@ -166,7 +166,11 @@ class Coded:
             own = schema.column(table, self.positions[0])
             levels = schema.joined([self.levels[:at], own, self.levels[at:]])
             order = _index(levels[: at + 1])
-            part = Part(f"{self.column} = {order[at]}", self.column, "=", _plain(order[at]))
+            value, shown = _plain(order[at]), str(order[at])
+            if self.edges is not None:  # numbers, which are shown as those that were seen are
+                known = readable(np.append(self.order, self.line.numbers(own)), own.dtype, self.line)
+                value, shown = known[0][-1], known[1][-1]
+            part = Part(f"{self.column} = {shown}", self.column, "=", value)
         rates = np.insert(np.diff(self.cumulative, prepend=0.0) * n_rows, at, 1.0) / (n_rows + 1)
         cumulative = np.cumsum(rates)
         cumulative[-1] = 1.0

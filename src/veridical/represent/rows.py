@@ -80,7 +80,7 @@ class Rows:
     >>> city = ["Bern", "Oslo"] * 20
     >>> rows = vd.Rows(pd.DataFrame({"city": city, "age": range(40)}))
     >>> def predict(table):
-    ...     return (table["city"] == "Rome") * 1.0
+    ...     return (table["city"] == "Rome") * 0.5
     >>> why = vd.explain(predict, rows, {"age": 3, "city": "Rome"})
     >>> why.names, why.notes
     (('city = Rome', 'age ≤ 9.75'), ("never seen in the background, and so a category of its own: 'city = Rome'",))

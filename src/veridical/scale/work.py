@@ -313,7 +313,8 @@ def representable_here(represent: Representer, X: Any) -> tuple[Instances, list[
         instances = represent.each(X)
         return instances, [None] * len(instances)
     except InputError as error:
-        n = n_rows(X) if hasattr(X, "__len__") or hasattr(X, "shape") else 0
+        shape = getattr(X, "shape", None)
+        n = n_rows(X) if shape or (shape is None and hasattr(X, "__len__")) else 0
         if n < 2 or isinstance(X, (str, bytes)):
             raise
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -48,6 +48,10 @@ class Source(Protocol):
 
     def targets(self) -> Iterator[Any]:
         """The target of each explanation."""
+        ...
+
+    def row_names(self, numbers: Sequence[int]) -> list[Any]:
+        """The names of some rows; the number where a row has none."""
         ...
 
 

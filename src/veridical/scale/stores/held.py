@@ -67,26 +67,6 @@ def _from_store(store: Store) -> Source:
     return Stored(store.path.name, tables)
 
 
-def read_row_names(source: Source, numbers: Sequence[int]) -> list[Any]:
-    """The names of some rows; the number where a row has none."""
-    if isinstance(source, Held):
-        named = [(number, source.items[number].row) for number in numbers]
-        return [number if row is None else row for number, row in named]
-    assert isinstance(source, Stored)
-    wanted, found, start = set(numbers), dict[int, Any](), 0
-    for batch in source.tables(["row", "row_name", f"{KEPT}*"], ROWS):
-        places = (
-            batch.column("row").to_pylist() if "row" in batch.schema.names else range(start, start + len(batch))
-        )
-        start += len(batch)
-        here = [i for i, number in enumerate(places) if number in wanted]
-        if here:
-            kept = next((name for name in batch.schema.names if name.startswith(KEPT)), None)
-            names = row_names_in(batch.take(here), kept, [places[i] for i in here])
-            found.update(zip((places[i] for i in here), names, strict=True))
-    return [found.get(number, number) for number in numbers]
-
-
 @dataclass(frozen=True, eq=False)
 class Held:
     """Explanations in memory."""
@@ -104,6 +84,11 @@ class Held:
     def targets(self) -> Iterator[Any]:
         """The target of each explanation."""
         return (e.target for e in self.items)
+
+    def row_names(self, numbers: Sequence[int]) -> list[Any]:
+        """The names of some rows; the number where a row has none."""
+        named = [(number, self.items[number].row) for number in numbers]
+        return [number if row is None else row for number, row in named]
 
     def _batch(self, items: Sequence[Explanation]) -> Batch:
         codes, parts = distinct([p for e in items for p in e.parts])
@@ -145,6 +130,20 @@ class Stored:
         with reading(self.name):
             for table in self.tables(TARGET, ROWS):
                 yield from unpack_targets(table)
+
+    def row_names(self, numbers: Sequence[int]) -> list[Any]:
+        """The names of some rows; the number where a row has none."""
+        wanted, found, start = set(numbers), dict[int, Any](), 0
+        for batch in self.tables(["row", "row_name", f"{KEPT}*"], ROWS):
+            known = "row" in batch.schema.names
+            places = batch.column("row").to_pylist() if known else range(start, start + len(batch))
+            start += len(batch)
+            here = [i for i, number in enumerate(places) if number in wanted]
+            if here:
+                kept = next((name for name in batch.schema.names if name.startswith(KEPT)), None)
+                names = row_names_in(batch.take(here), kept, [places[i] for i in here])
+                found.update(zip((places[i] for i in here), names, strict=True))
+        return [found.get(number, number) for number in numbers]
 
     def _batch(self, table: Any) -> Batch:
         lists = {key: table.column(key) for key in (*TEXTS, "values", "weights")}
