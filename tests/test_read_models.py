@@ -370,10 +370,14 @@ def test_how_estimators_are_asked(tmp_path: Path, model: Any, method: str | None
 
 
 def test_two_classes_that_share_one_number(tmp_path: Path) -> None:
-    joblib.dump(RidgeClassifier().fit(X, Y == "low"), tmp_path / "m.joblib")
+    model = RidgeClassifier().fit(X, Y == "low")
+    joblib.dump(model, tmp_path / "m.joblib")
     found = model_of(str(tmp_path / "m.joblib"), TRUST)
     assert found.classes == (False, True)
-    assert vd.explain(found.predict, vd.Rows(X), X[0], classes=found.classes).target is True
+    for x in X[:4]:
+        why = vd.explain(found.predict, vd.Rows(X), x, classes=found.classes)
+        assert why.target is bool(model.predict([x])[0])
+        assert why.prediction > 0
 
 
 def test_text_pipelines_say_what_they_take(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def _about(predict: Any, own: tuple[Any, ...] | None) -> Model:
     """What is known of the outputs of a function, whose estimator has these classes."""
     name, owner = getattr(predict, "__name__", ""), getattr(predict, "__self__", None)
     pairs = name == "decision_function" and _scores_pairs(owner)
-    decides = own is not None and name in METHODS[:2] and not pairs and not _takes_largest(owner)
+    decides = own is not None and name in METHODS[:2] and not pairs and not _takes_largest(predict, own)
     return Model(
         predict,
         labels=own is not None and name == "predict",
@@ -312,10 +312,12 @@ def _scores_pairs(owner: Any) -> bool:
     return len(getattr(last, "classes_", ())) > 2
 
 
-def _takes_largest(owner: Any) -> bool:
+def _takes_largest(predict: Any, own: tuple[Any, ...]) -> bool:
     """Whether an estimator is known to predict the class of its largest output, or by the sign of the only one."""
-    last = _last_step(owner)
+    last = _last_step(predict.__self__)
     home = type(last).__module__
+    if home.startswith("sklearn.svm."):  # whose probabilities are of another fit, and whose votes may tie
+        return predict.__name__ == "decision_function" and (len(own) == 2 or "Linear" in type(last).__name__)
     return home.startswith(TAKE_LARGEST) and not hasattr(last, "final_estimator_")
 
 
