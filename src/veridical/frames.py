@@ -23,16 +23,16 @@ def frame(items: Sequence[Explanation]) -> pd.DataFrame:
     counts = np.array([len(e.parts) for e in items], dtype=np.int64)
     parts = list(chain.from_iterable(e.parts for e in items))
     intervals = np.concatenate([np.empty((0, 2)), *(e.intervals for e in items)])
+    number = np.repeat(np.arange(len(items)), counts)
+    rows = row_column([i if e.row is None else e.row for i, e in enumerate(items)])
     targets = answers([e.target for e in items])
     numbers = ("prediction", "local_prediction", "fidelity")
     calls = np.array([e.n_calls for e in items], dtype=np.int64)
     return pd.DataFrame(
         {
-            "row": row_column([i if e.row is None else e.row for i, e in enumerate(items)])
-            .repeat(counts.tolist())
-            .array,
-            "number": np.repeat(np.arange(len(items)), counts),
-            "target": targets.repeat(counts.tolist()).array,
+            "row": _repeated(rows, number),
+            "number": number,
+            "target": _repeated(targets, number),
             "part": _texts(p.name for p in parts),
             "column": _texts(p.column for p in parts),
             "relation": _texts(p.relation for p in parts),
@@ -44,6 +44,15 @@ def frame(items: Sequence[Explanation]) -> pd.DataFrame:
             "n_calls": np.repeat(calls, counts),
         }
     )
+
+
+def _repeated(column: pd.Series, at: Any) -> pd.Series:
+    """Entries of a column, of a type that pandas knows where it finds one."""
+    found = column.take(at).reset_index(drop=True)
+    try:
+        return found.infer_objects() if found.dtype == object else found
+    except UnicodeEncodeError:
+        return found
 
 
 def row_column(names: Sequence[Any]) -> pd.Series:

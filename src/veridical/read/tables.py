@@ -105,13 +105,39 @@ def _parsed(path: Path | str, text: str, separator: str, decimal: str, named: bo
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
-            return pd.read_csv(
+            found = pd.read_csv(
                 io.StringIO(text), sep=separator, decimal=decimal, header=header, index_col=False, low_memory=False
             )
+        if len(found.columns) > 1 and found.iloc[:, -1].isna().any():  # as it is in a line that is too short
+            _check_lengths(path, text, separator)
+        return found
     except (ValueError, pd.errors.ParserWarning, csv.Error) as cause:
+        if isinstance(cause, InputError):
+            raise
+        if "EOF inside string" in str(cause):
+            raise InputError(
+                f'{path}: a quote (") is opened and never closed, so that the table does not end'
+            ) from cause
+        _check_lengths(path, text, separator)
         raise InputError(
             f"{path} is no table that {separator!r} separates: {str(cause).strip()}; --separator says another"
         ) from cause
+
+
+def _check_lengths(path: Path | str, text: str, separator: str) -> None:
+    """Refuse a table whose lines have not all as many fields as the first."""
+    width, lines = 0, csv.reader(io.StringIO(text), delimiter=separator)
+    try:
+        for fields in lines:
+            width = width or len(fields)
+            if fields and len(fields) != width:
+                many = f"{len(fields)} field{'s' * (len(fields) != 1)}"
+                raise InputError(
+                    f"{path}: line {lines.line_num} has {many}, the header {width}; --separator says another "
+                    f"separator than {separator!r}"
+                )
+    except csv.Error:  # what pandas reads otherwise
+        return
 
 
 def _parquet(path: Path) -> pd.DataFrame:

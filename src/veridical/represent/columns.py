@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from veridical.errors import InputError
 from veridical.records import Bools, Floats, Part
-from veridical.represent.schema import EXACT, Schema, never_missing, some
+from veridical.represent.schema import EXACT, Schema, names_of, never_missing, some
 
 CELL_BITS = 10
 CELLS = 2**CELL_BITS  # of a binned column: the rates of its bins are rounded to this grid
@@ -170,6 +170,8 @@ class Coded:
             if self.edges is not None:  # numbers, which are shown as those that were seen are
                 known = readable(np.append(self.order, self.line.numbers(own)), own.dtype, self.line)
                 value, shown = known[0][-1], known[1][-1]
+            if any(part.name == f"{self.column} = {shown}" for part in self.parts):  # 1 and "1"
+                shown = repr(value)
             part = Part(f"{self.column} = {shown}", self.column, "=", value)
         rates = np.insert(np.diff(self.cumulative, prepend=0.0) * n_rows, at, 1.0) / (n_rows + 1)
         cumulative = np.cumsum(rates)
@@ -275,7 +277,8 @@ def learn_categories(column: str, position: int, values: Any, own: Any) -> Coded
     n_states = len(order) + bool(missing.any())
     first = np.zeros(n_states, int)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
-    parts = tuple(Part(f"{column} = {v}", column, "=", _plain(v)) for v in order)
+    shown = zip(order, names_of(order), strict=True)  # 1 and "1" are told apart
+    parts = tuple(Part(f"{column} = {text}", column, "=", _plain(v)) for v, text in shown)
     parts += (_missing(column),) * bool(missing.any())
     return _coded(column, (position,), own.take(first), order, edges=None, codes=codes, parts=parts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import floor
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,8 @@ def learn_column(
 ) -> Kind | None:
     """One column; None if it never varies."""
     name, own = schema.names[position], schema.column(table, position)
+    if own.dtype == object:
+        _check_truths(name, own)
     values = _refined(own)
     if getattr(values.dtype, "kind", "") == "c":
         raise InputError(refusal(f"column {name!r}", values.dtype))
@@ -166,6 +169,18 @@ def _counted(edges: list[Any], line: Line) -> list[float]:
     dtype: Any = getattr(line.dtype, "numpy_dtype", line.dtype)
     dates = np.array(edges, dtype) if isinstance(dtype, np.dtype) else pd.array(edges, dtype=dtype)
     return [float(number) for number in line.numbers(dates)]
+
+
+def _check_truths(name: str, values: Any) -> None:
+    """Refuse True beside 1, or False beside 0: they are equal, and would pass for one category."""
+    if bool in (kinds := set(map(type, values))) and len(kinds) > 1:
+        truths = {v for v in values if type(v) is bool}
+        both = next((v for v in values if type(v) is not bool and isinstance(v, Real) and v in truths), None)
+        if both is not None:
+            raise InputError(
+                f"column {name!r} holds both {bool(both)} and {both!r}, which are equal and cannot be told apart: "
+                "make them one type"
+            )
 
 
 def _n_distinct(name: str, values: Any) -> int:
