@@ -15,6 +15,7 @@ import pytest
 import explanations as made
 import veridical as vd
 from veridical.errors import InputError
+from veridical.render.words import value_words
 from veridical.serialize import save
 
 ROWS: list[tuple[Any, tuple[Any, ...]]] = [
@@ -163,3 +164,12 @@ def test_texts_pictures_and_records_by_key() -> None:
         lambda records: [r["who"]["visits"] for r in records], fields, {"x": record}, method=METHOD
     )
     assert (why.row, why.values) == ("x", (None, None, 30.0, 2))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(71_000.0, "71000"), (-71_234.6, "-71235"), (9999.6, "10000"), (1234.5, "1234"), (999.96, "1000"),
+     (0.25, "0.25"), (1e7, "1e+07"), (-math.inf, "-inf"), (math.nan, "missing")],
+)  # fmt: skip
+def test_values_are_written_as_people_write_them(value: float, words: str) -> None:
+    assert value_words(value) == words

@@ -121,7 +121,9 @@ def row_label(row: object, limit: int = 60) -> str:
 def value_words(value: Any) -> str:
     """The row's own value of a column."""
     if isinstance(value, float):
-        return f"{value:.4g}" if math.isfinite(value) else "missing" if math.isnan(value) else str(value)
+        if not math.isfinite(value):
+            return "missing" if math.isnan(value) else str(value)
+        return f"{value:.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.4g}"  # 71000, not 7.1e+04
     if isinstance(value, pd.Timestamp) and value == value.normalize():
         return str(value.date())
     return plain(value, 40)
