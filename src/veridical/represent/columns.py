@@ -263,7 +263,8 @@ def learn_binned(column: str, position: int, values: Floats, edges: Floats) -> B
 def learn_categories(column: str, position: int, values: Any, own: Any) -> Coded:
     """Every category a state, and missing values the last; ``own`` are the values as the table has them."""
     missing = np.asarray(pd.isna(values))
-    order = _index(values)[~missing].unique()
+    seen = _index(values)[~missing]
+    order = seen[~seen.duplicated()]  # unique() of pandas 3.0 takes all lone surrogates for one
     try:
         if isinstance(values, pd.Categorical):
             order = order[np.argsort(values.categories.get_indexer(order))]

@@ -189,7 +189,11 @@ def _n_distinct(name: str, values: Any) -> int:
         return len(np.unique(as_ticks(values)[0]))
     dtype = object if values.dtype == object or getattr(values.dtype, "kind", "") in "US" else None
     try:
-        return len(pd.unique(pd.Series(values, dtype=dtype)))
+        series = pd.Series(values, dtype=dtype)
+        found = len(pd.unique(series))
+        if dtype is object and found == 1:  # pandas 3.0 takes all lone surrogates for one
+            found = int((~series.duplicated()).sum())
+        return found
     except (TypeError, NotImplementedError) as cause:
         raise InputError(
             f"column {name!r} holds {type(values[0]).__name__} values, which cannot be told apart: leave it out, "
