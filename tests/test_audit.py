@@ -237,6 +237,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     for check in (fine, wrong, away):
         monkeypatch.setitem(CHECKS, check.__name__, check)
+    for name in ("mine", "raising"):  # others have modules of these names, too
+        monkeypatch.delitem(sys.modules, name, raising=False)
     yield tmp_path
     for name in ("mine", "raising"):
         sys.modules.pop(name, None)
