@@ -77,6 +77,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     return result
 
 
+@pytest.fixture
+def pyplot(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """matplotlib's pyplot without a figure, whatever other tests have left open; nothing may be shown."""
+    module = pytest.importorskip("matplotlib.pyplot")
+    module.switch_backend("Agg")
+    module.close("all")
+    monkeypatch.setattr(module, "show", lambda: pytest.fail("shown"))
+    yield module
+    module.close("all")
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Chromium]:
     """Debian's Chromium, started once; where there is none, the test is skipped, or fails if it is required."""

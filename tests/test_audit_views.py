@@ -398,13 +398,6 @@ def test_junit_of_strangers_is_well_formed() -> None:
         assert ElementTree.fromstring(_written(cases.strangers(names))).tag == "testsuites"
 
 
-@pytest.fixture
-def pyplot() -> Any:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    yield pyplot
-    pyplot.close("all")
-
-
 @pytest.mark.parametrize(
     "case",
     [*VERDICTS[:2], *VERDICTS[3:], *AUDITS[:5], cases.extreme, cases.mapped],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,15 +26,6 @@ from veridical.render.words import number
 SVG = "{http://www.w3.org/2000/svg}"
 GIVEN = ("rows", "words", "superpixels", "volume", "tiles", "windows", "many-rows", "pick", "groups", "membership",
          "report", "veracity", "verdict", "audit")  # fmt: skip
-
-
-@pytest.fixture
-def pyplot(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    module = pytest.importorskip("matplotlib.pyplot")
-    module.switch_backend("Agg")
-    monkeypatch.setattr(module, "show", lambda: pytest.fail("shown"))
-    yield module
-    module.close("all")
 
 
 def texts(ax: Any) -> list[str]:

@@ -401,13 +401,6 @@ def test_a_page_takes_reports_among_other_records() -> None:
     assert {"One", "Two"} <= set(page.texts)
 
 
-@pytest.fixture
-def pyplot() -> Any:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    yield pyplot
-    pyplot.close("all")
-
-
 @pytest.mark.parametrize(
     "case",
     [cases.plain, cases.lone, cases.wide, cases.reasons, cases.nothing, cases.single, cases.extreme, cases.empty],
