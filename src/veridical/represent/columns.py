@@ -216,7 +216,7 @@ def as_numbers(values: Any) -> Floats:
 
 def as_ticks(values: Any, dtype: Any = None) -> tuple[Any, Bools]:
     """Whole numbers, dates and durations (of a type) as exact whole numbers, and which of them are missing."""
-    if dtype is not None and values.dtype == object:
+    if dtype is not None and pd.api.types.is_object_dtype(values.dtype):
         values = pd.Series(values).astype(dtype).array if not isinstance(dtype, np.dtype) else values.astype(dtype)
     if isinstance(values.dtype, pd.SparseDtype):
         values = np.asarray(values)

@@ -104,7 +104,7 @@ def learn_column(
 ) -> Kind | None:
     """One column; None if it never varies."""
     name, own = schema.names[position], schema.column(table, position)
-    if own.dtype == object:
+    if pd.api.types.is_object_dtype(own.dtype):
         _check_truths(name, own)
     values = _refined(own)
     if getattr(values.dtype, "kind", "") == "c":
@@ -187,7 +187,8 @@ def _n_distinct(name: str, values: Any) -> int:
     """How many values a column has, a missing one among them."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
         return len(np.unique(as_ticks(values)[0]))
-    dtype = object if values.dtype == object or getattr(values.dtype, "kind", "") in "US" else None
+    kind = getattr(values.dtype, "kind", "")
+    dtype = object if pd.api.types.is_object_dtype(values.dtype) or kind in ("U", "S") else None
     try:
         series = pd.Series(values, dtype=dtype)
         found = len(pd.unique(series))
@@ -254,5 +255,5 @@ def _refined(values: Any) -> Any:
             inferred: Any = pd.Series(values, dtype=object).infer_objects().array
         except ValueError:  # a text that is no valid Unicode
             return values
-        return values if inferred.dtype == object else inferred
+        return values if pd.api.types.is_object_dtype(inferred.dtype) else inferred
     return values
