@@ -9,8 +9,8 @@ Mutants are drawn once and can be run against another checkout: there the same c
 its line and the function around it; what no longer exists is reported as gone. Each mutant is applied to a copy of
 the tree, and tests that run the changed line are run until one fails: first the quickest ones, then the quickest
 files. Tests that need a cluster or a browser are left out wherever other tests run the same line, because starting
-one takes longer than a mutant may take. ``mutants.json`` beside this file has the 60 that were drawn last, and which
-were caught at two commits. Needs ``coverage``, and python with the developers' packages.
+one takes longer than a mutant may take. ``mutants.json`` beside this file has the 60 that were drawn last, and
+which of them were caught at two commits. Needs ``coverage``, and python with the developers' packages.
 """
 
 from __future__ import annotations
