@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measure the power of the tests: change the source in small ways, and see whether a test fails.
 
-    scripts/mutants.py map  --tree . --map /tmp/map               # once: which test runs which line
-    scripts/mutants.py draw --tree . --map /tmp/map --out m.json  # 60 mutants of covered lines, by seed
-    scripts/mutants.py run  --tree . --map /tmp/map --mutants m.json --out caught.json
+    scripts/mutants.py map  --tree . --map MAP               # once: which test runs which line
+    scripts/mutants.py draw --tree . --map MAP --out m.json  # 60 mutants of covered lines, by seed
+    scripts/mutants.py run  --tree . --map MAP --mutants m.json --out caught.json
 
 Mutants are drawn once and can be run against another checkout: there the same change is looked for by the text of
 its line and the function around it; what no longer exists is reported as gone. Each mutant is applied to a copy of

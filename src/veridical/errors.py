@@ -85,7 +85,7 @@ def safe_str(value: Any) -> str:
     try:
         return str(value)
     except Exception:
-        return f"a {type(value).__name__} that cannot be printed"
+        return f"it cannot be printed ({type(value).__name__})"
 
 
 def describe_error(cause: BaseException) -> str:
@@ -98,7 +98,7 @@ def safe_repr(value: Any, longest: int = 200) -> str:
     try:
         shown = repr(value)
     except Exception:
-        return f"a {type(value).__name__} that cannot be printed"
+        return f"it cannot be printed ({type(value).__name__})"
     return shown if len(shown) <= longest else f"{shown[:longest]}…"
 
 

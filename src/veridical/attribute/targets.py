@@ -111,9 +111,7 @@ def choose_class(target: Any, classes: Sequence[Any]) -> int:
     """The position of the class that a target names, or an error that names the classes."""
     found = find_class(target, classes)
     if found is None:
-        raise InputError(
-            f"no class is {safe_repr(target)}; the classes are {list_classes(classes)}: {HINT.format(0)}"
-        )
+        raise InputError(f"no class is {safe_repr(target)}; the classes are {list_classes(classes)}: {HINT}")
     return found
 
 

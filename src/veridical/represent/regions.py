@@ -186,11 +186,8 @@ class ArrayComposer:
     @property
     def unchanged(self) -> Bools:
         """Parts that the fill leaves as they are, or nearly, (d,)."""
-        return (
-            self.known
-            if self.known is not None
-            else self.places.unchanged(*self.ends, int(self.places.labels.max()) + 1)
-        )
+        n_parts = int(self.places.labels.max()) + 1
+        return self.places.unchanged(*self.ends, n_parts) if self.known is None else self.known
 
     @property
     def ends(self) -> tuple[Array, Array]:
@@ -246,11 +243,8 @@ class TensorComposer:
     @property
     def unchanged(self) -> Bools:
         """Parts that the fill leaves as they are, or nearly, (d,)."""
-        return (
-            self.known
-            if self.known is not None
-            else self.places.unchanged(*self.ends, int(self.places.labels.max()) + 1)
-        )
+        n_parts = int(self.places.labels.max()) + 1
+        return self.places.unchanged(*self.ends, n_parts) if self.known is None else self.known
 
     @property
     def ends(self) -> tuple[Any, Any]:

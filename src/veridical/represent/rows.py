@@ -83,7 +83,7 @@ class Rows:
     ...     return (table["city"] == "Rome") * 0.5
     >>> why = vd.explain(predict, rows, {"age": 3, "city": "Rome"})
     >>> why.names, why.notes
-    (('city = Rome', 'age ≤ 9.75'), ("never seen in the background, and so a category of its own: 'city = Rome'",))
+    (('city = Rome', 'age ≤ 9.75'), ("never seen in the background, so a category of its own: 'city = Rome'",))
     """
 
     def __init__(
@@ -422,7 +422,7 @@ def _unseen_row(background: Background, table: Any, states: Any, notes: tuple[st
     placed = replace(law.place(table), can_share=np.zeros(1, bool))
     parts = law.parts(placed, 0)
     unseen = tuple(parts[j].name for j in new)
-    told = (f"never seen in the background, and so a category of its own: {some(unseen)}",) if unseen else ()
+    told = (f"never seen in the background, so a category of its own: {some(unseen)}",) if unseen else ()
     own = OwnValues(table, find_places(background))
     return Row(law, table, placed, 0, parts, law.shares(placed)[0], (*notes, *told), own, background, unseen)
 

@@ -25,7 +25,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     try:
         known = parse(written.decode())
         if known["veridical"] != "store" or not is_count(known["schema"]):
-            raise ValueError("it is of no store")
+            raise ValueError("it is not the manifest of a store")
     except Exception as cause:  # whatever bytes make a decoder raise
         raise _damaged(path, f"{cause!r:.200}") from cause
     if known["schema"] > SCHEMA:
@@ -35,7 +35,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         )
     for key, fits in FIELDS.items():
         if key not in known or not fits(known[key]):
-            raise _damaged(path, f"its {key} is none")
+            raise _damaged(path, f"its {key} is missing or not valid")
     return dict(known)
 
 

@@ -72,7 +72,7 @@ def receipt_from(body: Any) -> Receipt:
     found = Receipt(**body)
     counted = [each.name for each in fields(Receipt) if each.type == "int"]
     if not all(is_count(getattr(found, name)) for name in counted):
-        raise ValueError("a count is none")
+        raise ValueError("a count is not a whole number from 0 on")
     if not found.start < found.stop:
         raise ValueError("it holds no rows")
     if max(found.n_failed, found.n_passed, found.n_fidelity) > found.stop - found.start:
@@ -80,7 +80,7 @@ def receipt_from(body: Any) -> Receipt:
     if not _is_number(found.fidelity) or not isinstance(found.store, str):
         raise ValueError("its fidelity is no number, or its store has no name")
     if not isinstance(found.digest, str) or not DIGEST.fullmatch(found.digest):
-        raise ValueError("its digest is none")
+        raise ValueError("its digest is not valid")
     return found
 
 
