@@ -9,6 +9,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
+unexport PYTHONDONTWRITEBYTECODE # what is imported is compiled once, not by every process that is started
+
 EXAMPLES := text_pipeline sentence_encoder photo music voice series record groups evaluate audit
 
 .PHONY: demo test oldest docs examples benchmarks clean

@@ -75,7 +75,7 @@ def network() -> vd.Subject:
     corner = np.zeros((16, 16), bool)
     corner[:4, :4] = True
     return vd.Subject(
-        fitted(train, labels, 0), vd.Grid(4, 4, fill=vd.Constant(0.0)), test, y=answers, train=fitted,
+        fitted(train, labels, 0), vd.Grid(4, 4, fill=vd.fills.Constant(0.0)), test, y=answers, train=fitted,
         training=(train, labels), region=[corner] * len(test), shifted=1 - test,
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from typing import Any
 from tables import Target, arguments, at_most, finish
 
 WANTED = 0.3  # seconds
-COMMAND = "import sys; from veridical_command import main; sys.exit(main())"
+COMMAND = "import sys; from veridical.cli import main; sys.exit(main())"
 COMPLETE = {
     "_VERIDICAL_COMPLETE": "complete_bash",
     "COMP_WORDS": "veridical explain m d --method l",

@@ -25,7 +25,7 @@ CASES = [(kind, layout, grid) for kind in ("uint8", "float32") for layout in ("l
 
 def ours(image: Any, grid: int) -> Callable[[], None]:
     """All the inputs of a sample, batch by batch."""
-    represent = vd.Grid(grid, grid, fill=vd.Constant(0))
+    represent = vd.Grid(grid, grid, fill=vd.fills.Constant(0))
     representation = represent(image)
     sample = representation.draw(representation.kernel, np.random.SeedSequence(0), 0, MASKS)
 

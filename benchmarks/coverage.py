@@ -47,7 +47,7 @@ def intervals(problem: Problem, limit: Limits, seeds: int) -> dict[str, float]:
     represent = problem.represent()
     found: dict[str, float] = {}
     for n in SIZES:
-        held = Held()
+        held = ExplanationsInMemory()
         for seed in range(seeds):
             method = vd.Lime(n_samples=n)
             why = vd.explain(problem.predict, represent, problem.instance, method=method, rng=seed)
@@ -56,7 +56,7 @@ def intervals(problem: Problem, limit: Limits, seeds: int) -> dict[str, float]:
     return found
 
 
-class Held:
+class ExplanationsInMemory:
     """Which intervals held the limit, and how wide they are against the errors."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Held:
 
 def stopping(problem: Problem, limit: Limits, seeds: int, rows: int) -> dict[str, float | None]:
     represent = problem.represent()
-    calls, right, settled, held = [], [], [], Held()
+    calls, right, settled, held = [], [], [], ExplanationsInMemory()
     for row in range(rows):
         for seed in range(seeds):
             why = vd.explain(problem.predict, represent, problem.row(row), rng=seed)

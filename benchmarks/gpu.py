@@ -155,7 +155,7 @@ def network(case: Case, prepare: Callable[[Any], Any] | None = None) -> vd.Netwo
 
 def ours(case: Case) -> list[Way]:
     """vd.explain with a fixed number of samples and as it comes."""
-    asked, grid = network(case), vd.Grid(case.sizes.grid, case.sizes.grid, fill=vd.Constant(0))
+    asked, grid = network(case), vd.Grid(case.sizes.grid, case.sizes.grid, fill=vd.fills.Constant(0))
 
     def way(name: str, weights: str, method: Any) -> Way:
         def explain(i: int, seed: int) -> Found:
@@ -330,7 +330,7 @@ def rounding(case: Case, known: list[Truth]) -> dict[str, Any]:
 def stream(case: Case) -> dict[str, Any]:
     """Many pictures: the time of one, over the bare pass of as many inputs."""
     answering, n, samples = Answering(case.module, case.precision), len(case.pictures), case.sizes.samples
-    grid = vd.Grid(case.sizes.grid, case.sizes.grid, fill=vd.Constant(0))
+    grid = vd.Grid(case.sizes.grid, case.sizes.grid, fill=vd.fills.Constant(0))
     inputs = case.shown(0, fair(samples, case.sizes.grid**2))
     asked, method = network(case), vd.Lime(n_samples=samples)
     calls = {

@@ -75,7 +75,7 @@ class ImageProblem:
         return np.where((kept > 0)[:, labels][..., None], image, np.zeros_like(image))
 
     def represent(self) -> Any:
-        return vd.Grid(self.grid, self.grid, fill=vd.Constant(0))
+        return vd.Grid(self.grid, self.grid, fill=vd.fills.Constant(0))
 
     def order(self, i: int, why: vd.Explanation) -> list[int]:
         if len(why.parts) != self.grid**2:

@@ -67,7 +67,7 @@ def by_parts(method: Any) -> Maker:
     """Explanations of the pictures of the batch, one after the other, painted on their pixels."""
 
     def make(case: Case) -> Callable[[], Any]:
-        network, grid = vd.Network(case.module), vd.Grid(GRID, GRID, fill=vd.Constant(0))
+        network, grid = vd.Network(case.module), vd.Grid(GRID, GRID, fill=vd.fills.Constant(0))
         targets = case.targets.tolist()
 
         def explain() -> None:
@@ -145,29 +145,29 @@ class Method:
 
 
 METHODS = {
-    "Gradient": Method(ours(lambda case: vd.Gradient()), theirs(captum.Saliency), 1),
-    "SmoothGrad": Method(ours(lambda case: vd.SmoothGrad(DRAWS)), tunnel("smoothgrad"), DRAWS),
+    "Gradient": Method(ours(lambda case: vd.gradients.Gradient()), theirs(captum.Saliency), 1),
+    "SmoothGrad": Method(ours(lambda case: vd.gradients.SmoothGrad(DRAWS)), tunnel("smoothgrad"), DRAWS),
     "SmoothGradSquared": Method(
-        ours(lambda case: vd.SmoothGradSquared(n_draws=DRAWS)), tunnel("smoothgrad_sq"), DRAWS
+        ours(lambda case: vd.gradients.SmoothGradSquared(n_draws=DRAWS)), tunnel("smoothgrad_sq"), DRAWS
     ),
-    "VarGrad": Method(ours(lambda case: vd.VarGrad(DRAWS)), tunnel("vargrad"), DRAWS),
-    "InputXGradient": Method(ours(lambda case: vd.InputXGradient()), theirs(captum.InputXGradient), 1),
+    "VarGrad": Method(ours(lambda case: vd.gradients.VarGrad(DRAWS)), tunnel("vargrad"), DRAWS),
+    "InputXGradient": Method(ours(lambda case: vd.gradients.InputXGradient()), theirs(captum.InputXGradient), 1),
     "IntegratedGradients": Method(
-        ours(lambda case: vd.IntegratedGradients(n_steps=STEPS)),
+        ours(lambda case: vd.gradients.IntegratedGradients(n_steps=STEPS)),
         theirs(captum.IntegratedGradients, n_steps=STEPS, method="riemann_middle", internal_batch_size=64),
         STEPS,
     ),
     "ExpectedGradients": Method(
-        ours(lambda case: vd.ExpectedGradients(case.baselines(), STEPS)),
+        ours(lambda case: vd.gradients.ExpectedGradients(case.baselines(), STEPS)),
         theirs(captum.GradientShap, n_samples=STEPS, baselines=Case.baselines),
         STEPS,
     ),
-    "GuidedBackprop": Method(ours(lambda case: vd.GuidedBackprop()), theirs(captum.GuidedBackprop), 1),
-    "DeconvNet": Method(ours(lambda case: vd.DeconvNet()), theirs(captum.Deconvolution), 1),
-    "LrpEpsilon": Method(ours(lambda case: vd.LrpEpsilon()), theirs(their_relevance), 1),
-    "LrpPresetAFlat": Method(ours(lambda case: vd.LrpPresetAFlat()), None, 1),
-    "PatternNet": Method(ours(lambda case: vd.PatternNet(case.baselines())), None, 1),
-    "PatternAttribution": Method(ours(lambda case: vd.PatternAttribution(case.baselines())), None, 1),
+    "GuidedBackprop": Method(ours(lambda case: vd.gradients.GuidedBackprop()), theirs(captum.GuidedBackprop), 1),
+    "DeconvNet": Method(ours(lambda case: vd.gradients.DeconvNet()), theirs(captum.Deconvolution), 1),
+    "LrpEpsilon": Method(ours(lambda case: vd.gradients.LrpEpsilon()), theirs(their_relevance), 1),
+    "LrpPresetAFlat": Method(ours(lambda case: vd.gradients.LrpPresetAFlat()), None, 1),
+    "PatternNet": Method(ours(lambda case: vd.gradients.PatternNet(case.baselines())), None, 1),
+    "PatternAttribution": Method(ours(lambda case: vd.gradients.PatternAttribution(case.baselines())), None, 1),
     "Lime": Method(
         by_parts(vd.Lime(n_samples=SAMPLES)),
         their_parts(lambda module: captum.Lime(module, interpretable_model=SkLearnLinearRegression())),

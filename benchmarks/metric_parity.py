@@ -1,4 +1,4 @@
-"""Record what Quantus and captum give for metrics that veridical has too, for tests/test_metric_parity.py.
+"""Record what Quantus and captum give for metrics that veridical has too, for tests/metrics/test_parity.py.
 
 Run it by ``benchmarks/run metric_parity``, with quantus 0.6.0 and captum 0.9.0. The test itself needs
 neither: it compares our metrics with the recorded numbers, on the same explanation and the same masks.
@@ -20,8 +20,8 @@ from captum.metrics import infidelity, sensitivity_max
 from quantus.functions.perturb_func import batch_baseline_replacement_by_indices
 from quantus.functions.similarity_func import correlation_spearman
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from metric_game import TRUTH, WEIGHTS, D, play
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.builders.metric_game import TRUTH, WEIGHTS, D, play
 
 SHAPE = (1, 1, 3, 4)
 RUNS = 100
@@ -106,7 +106,7 @@ if __name__ == "__main__":
     truth = {"s_batch": TRUTH.reshape(SHAPE)}
     steps = {"features_in_step": 1, "perturb_baseline": 0.0}
     recorded = {
-        "about": f"quantus {quantus.__version__}, captum {captum.__version__}: the game of tests/metric_game.py",
+        "about": f"quantus {quantus.__version__}, captum {captum.__version__}: the game of metric_game.py",
         "faithfulness_correlation": faithfulness(),
         "infidelity": captum_infidelity(),
         "max_sensitivity": captum_sensitivity(),
@@ -126,6 +126,6 @@ if __name__ == "__main__":
             ]
         ),
     }
-    path = Path(__file__).parents[1] / "tests" / "metric_parity.json"
+    path = Path(__file__).parents[1] / "tests" / "metrics" / "parity.json"
     path.write_text(json.dumps(recorded) + "\n")
     print(f"wrote {path}")

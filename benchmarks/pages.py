@@ -28,7 +28,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import veridical as vd
 from tables import Target, arguments, at_least, at_most, finish
-from veridical.render import maps, views, waves
+from veridical.display import html_instances
 
 RATE = 16_000
 ONE, MANY, TIME = 60.0, 5.0, 50.0  # thousands of bytes of one, millions of many, milliseconds
@@ -159,7 +159,7 @@ MANIES: Mapping[str, Callable[[int], vd.Explanations]] = {
 @contextmanager
 def timed(spent: list[float]) -> Iterator[None]:
     """Write down the time that the encoders of pictures and sounds take."""
-    places = ((views, "picture"), (maps, "picture"), (waves, "recording"))
+    places = ((html_instances, "picture"), (html_instances, "recording"))
     known = [getattr(module, name) for module, name in places]
 
     def watched(encode: Callable[..., str]) -> Callable[..., str]:

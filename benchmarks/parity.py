@@ -1,4 +1,4 @@
-"""Record what the lime package gives on average, for tests/test_parity.py.
+"""Record what the lime package gives on average, for tests/methods/test_parity.py.
 
 Run it where lime 0.2.0.1 is installed: ``benchmarks/run parity``. The test itself needs neither lime nor a
 network: it compares our explanation with the recorded means.
@@ -14,8 +14,8 @@ import numpy as np
 from lime.lime_tabular import LimeTabularExplainer
 from sklearn.datasets import load_wine
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from parity_model import ROW, score
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.builders.parity_model import ROW, score
 
 SEEDS = 60
 SAMPLES = 5000
@@ -48,6 +48,6 @@ if __name__ == "__main__":
         "discretized": mean_weights(True),
         "continuous": mean_weights(False),
     }
-    path = Path(__file__).parents[1] / "tests" / "parity.json"
+    path = Path(__file__).parents[1] / "tests" / "methods" / "parity.json"
     path.write_text(json.dumps(recorded, indent=1) + "\n")
     print(f"wrote {path}")

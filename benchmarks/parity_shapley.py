@@ -1,4 +1,4 @@
-"""Record what shap and captum give for the same games, for tests/test_parity.py.
+"""Record what shap and captum give for the same games, for tests/methods/test_parity.py.
 
 Run it where shap 0.51 and captum 0.9 are installed: ``benchmarks/run parity_shapley``. The test itself
 needs neither of them: it compares our explanations with the recorded numbers.
@@ -18,8 +18,8 @@ import torch
 from captum.attr import FeatureAblation, KernelShap
 from sklearn.datasets import load_wine
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from parity_model import ROW, levels, score
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.builders.parity_model import ROW, levels, score
 
 sys.path.remove(str(Path(__file__).parent))  # numba looks for the package that coverage.py here has the name of
 import shap
@@ -69,6 +69,6 @@ def recorded() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    path = Path(__file__).parents[1] / "tests" / "parity_shapley.json"
+    path = Path(__file__).parents[1] / "tests" / "methods" / "parity_shapley.json"
     path.write_text(json.dumps(recorded(), indent=1) + "\n")
     print(f"wrote {path}")

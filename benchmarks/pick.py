@@ -24,9 +24,9 @@ from scipy.sparse import csr_matrix
 import veridical as vd
 from overhead import seconds
 from tables import Target, arguments, at_most, finish
-from veridical.scale.stores.held import source_of
-from veridical.summarize.pick import coverage_of, drawn, greedy, picked
-from veridical.summarize.table import Table, table_of
+from veridical.scale.stores.store import explanation_source
+from veridical.summaries.matrices import ExplanationMatrix, build_matrix
+from veridical.summaries.picks import build_pick, draw_rows, greedy, measure_coverage
 
 SIZES = (1000, 10_000, 100_000)
 LIME_MOST = 1000  # explanations: its time grows with the square of their number
@@ -41,11 +41,11 @@ def made(kind: str, n: int) -> vd.Explanations:
     base = vd.explain(lambda X: X.sum(axis=1), vd.Rows(np.eye(4)), np.eye(4)[0], method=vd.Lime(n_samples=16))
     base = replace(base, intervals=np.zeros((PARTS, 2)), unsettled=())
     if kind == "words":
-        parts = [vd.Part(f"word {j}", f"word {j}", "word", f"word {j}") for j in range(WORDS)]
+        parts = [vd.records.Part(f"word {j}", f"word {j}", "word", f"word {j}") for j in range(WORDS)]
         columns = np.minimum(WORDS ** rng.random((n, 3 * PARTS)), WORDS - 1).astype(int)
         columns = np.stack([_first(row) for row in columns])
     else:
-        parts = [vd.Part(f"x{j // 4} in {j % 4}", f"x{j // 4}", "=", j % 4) for j in range(4 * PARTS)]
+        parts = [vd.records.Part(f"x{j // 4} in {j % 4}", f"x{j // 4}", "=", j % 4) for j in range(4 * PARTS)]
         columns = 4 * np.arange(PARTS) + rng.integers(0, 4, (n, PARTS))
     weights = rng.normal(size=(n, PARTS))
     return vd.Explanations(
@@ -62,7 +62,7 @@ def _first(row: Any) -> Any:
     return np.array(found[:PARTS])
 
 
-def plain(table: Table) -> list[int]:
+def plain(table: ExplanationMatrix) -> list[int]:
     """Greedy as it is written: all gains again at each step."""
     left, chosen = table.importance.copy(), list[int]()
     w = table.weights
@@ -75,7 +75,7 @@ def plain(table: Table) -> list[int]:
     return chosen
 
 
-def lazy(table: Table) -> list[int]:
+def lazy(table: ExplanationMatrix) -> list[int]:
     """Greedy with a heap of upper bounds."""
     left, w, chosen = table.importance.copy(), table.weights, list[int]()
     has = csr_matrix((np.ones(w.nnz), w.indices, w.indptr), shape=w.shape)
@@ -119,11 +119,11 @@ def measure(kind: str, n: int, repetitions: int, folder: Path) -> dict[str, Any]
     many = made(kind, n)
     path = folder / f"{kind}-{n}.parquet"
     many.save(path)
-    table = table_of(source_of(many).batches())
+    table = build_matrix(explanation_source(many).batches())
     work: dict[str, Callable[[], Any]] = {
         "ours": lambda: vd.pick(many, BUDGET),
         "file": lambda: vd.pick(path, BUDGET),
-        "table": lambda: picked(table, greedy([table], BUDGET), drawn(table, BUDGET, SEED)),
+        "table": lambda: build_pick(table, greedy([table], BUDGET), draw_rows(table, BUDGET, SEED)),
         "plain": lambda: plain(table),
         "lazy": lambda: lazy(table),
     }
@@ -152,9 +152,9 @@ def measure(kind: str, n: int, repetitions: int, folder: Path) -> dict[str, Any]
     }
 
 
-def _share(table: Table, chosen: list[int]) -> float:
+def _share(table: ExplanationMatrix, chosen: list[int]) -> float:
     importance = table.importance
-    return float(coverage_of(table, np.array(chosen), importance)[-1] / importance.sum())
+    return float(measure_coverage(table, np.array(chosen), importance)[-1] / importance.sum())
 
 
 def judge(rows: Sequence[dict[str, Any]]) -> list[Target]:

@@ -27,12 +27,14 @@ ORDER = (
     "pages",
     "commands",
     "shapley",
+    "fidelity",
     "audit",
     "maps",
     "gpu",
     "tiles",
+    "trees",
 )
-FAMILIES = ("", "-text", "-images", "-networks", "-cuda", "-million", "-engines")
+FAMILIES = ("", "-text", "-images", "-networks", "-truth", "-cuda", "-million", "-engines")
 
 
 def section(record: Mapping[str, Any]) -> str:
@@ -93,7 +95,8 @@ def put(path: Path, name: str, body: str) -> None:
 
 
 def main() -> None:
-    records = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+    paths = [path for path in sorted(FOLDER.glob("*.json")) if not path.stem.endswith("-part")]
+    records = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
     for name, record in records.items():
         put(README, name, section(record))
     put(RESULTS, "measured", front(records))

@@ -61,8 +61,8 @@ def prepare(folder: Path, n: int) -> None:
 @contextmanager
 def engine(name: str, n_workers: int, folder: Path) -> Iterator[Any]:
     """An engine with its workers, ready to work."""
-    sys.path.append(str(Path(__file__).parents[1] / "tests"))
-    from clusters import dask_cluster, ray_cluster, spark_cluster
+    sys.path.append(str(Path(__file__).parents[1]))
+    from tests.builders.clusters import dask_cluster, ray_cluster, spark_cluster
 
     clusters: Mapping[str, Any] = {
         "local": lambda: nullcontext(),
@@ -93,7 +93,7 @@ def child(name: str, n_workers: int, n_rows: int, folder: Path) -> None:
             X,
             engine=doing,
             store=Path(place, "store"),
-            track=lambda rows, total: rows,
+            progress=lambda rows, total: rows,
         )
         done = perf_counter()
         size = sum(path.stat().st_size for path in Path(place, "store").rglob("*") if path.is_file())

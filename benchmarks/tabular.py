@@ -61,7 +61,9 @@ class TableProblem:
         return 0 if self.regression else int(np.argmax(self.predict(self.rows[i : i + 1])[0]))
 
     def represent(self) -> vd.Rows:
-        return vd.Rows(self.background, discretize=vd.Quartiles() if self.discretized else vd.Continuous())
+        return vd.Rows(
+            self.background, discretize=vd.bins.Quartiles() if self.discretized else vd.bins.Continuous()
+        )
 
     def order(self, i: int, why: vd.Explanation) -> list[int]:
         return list(range(len(why.parts)))

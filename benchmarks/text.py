@@ -130,7 +130,7 @@ def load(name: str, data: Path | None = None) -> TextProblem:
 
 @cache
 def _fitted(dataset: str, model: str, data: Path | None) -> tuple[list[str], Any]:
-    """Held-out documents, and a pipeline fitted to the others."""
+    """ExplanationsInMemory-out documents, and a pipeline fitted to the others."""
     if dataset == "docstrings":
         texts, labels = docstrings()
     elif data is None:

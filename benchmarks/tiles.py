@@ -19,7 +19,7 @@ import torch
 
 import veridical as vd
 from tables import Target, arguments, at_most, finish
-from veridical.attribute.purposes import PURPOSES
+from veridical.methods.undo import small_changes
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from models.detector import BANDS, FRAMES, asking, built
@@ -93,7 +93,8 @@ def main(settings: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     n = 256 if settings.quick else SAMPLES
     rows = [measure(f"Lime, {n:,} samples", method=vd.Lime(n_samples=n))]
-    rows += [measure(f'purpose "{purpose}"', purpose=purpose) for purpose in PURPOSES]
+    methods = {"change": small_changes(), "content": vd.methods.Undo(), "either": vd.methods.Either()}
+    rows += [measure(f'purpose "{question}"', method=method) for question, method in methods.items()]
     finish("tiles", settings, rows, judge(rows))
 
 

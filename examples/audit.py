@@ -22,6 +22,7 @@ from sklearn.model_selection import train_test_split
 import veridical as vd
 
 METHODS = [vd.Lime(n_samples=512)]
+CHECKS = None  # all that apply
 
 
 def tables() -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray, np.ndarray]:
@@ -61,7 +62,10 @@ def repaired() -> vd.Subject:
 
 
 def main(page: str = "audit.html") -> None:
-    found = {name: vd.audit(make(), methods=METHODS) for name, make in (("Leaky", leaky), ("Repaired", repaired))}
+    found = {
+        name: vd.audit(make(), checks=CHECKS, methods=METHODS)
+        for name, make in (("Leaky", leaky), ("Repaired", repaired))
+    }
     for name, audit in found.items():
         print(f"\n{name} (exit code {audit.exit_code})\n\n{audit}")
     vd.Page("Would you ship this model?", list(found.items())).save(page)

@@ -22,12 +22,18 @@ from text_pipeline import corpus
 
 import veridical as vd
 
-METHODS = [vd.Lime(n_samples=512), vd.KernelShap(n_samples=512), vd.Occlusion(), vd.Greedy(), vd.RandomParts()]
+METHODS = [
+    vd.Lime(n_samples=512),
+    vd.KernelShap(n_samples=512),
+    vd.Occlusion(),
+    vd.baselines.Greedy(),
+    vd.baselines.RandomParts(),
+]
 N = 16  # instances of each kind; below ten, five methods and their null rows cannot be told apart
 SIDE = 8  # pixels of a digit
 
 
-def wines() -> vd.Report:
+def wines() -> vd.metrics.Report:
     """A regression with products of features tells three cultivars by thirteen measurements."""
     X, y = load_wine(return_X_y=True, as_frame=True)
     train, test, labels, _ = train_test_split(X, y, random_state=0, stratify=y)
@@ -40,7 +46,7 @@ def wines() -> vd.Report:
     )
 
 
-def docstrings() -> vd.Report:
+def docstrings() -> vd.metrics.Report:
     """Logistic regression tells parts of SciPy by words; its coefficients say which words count."""
     topics, texts = zip(*((topic, text.lower()) for (topic, _), text in corpus().items()), strict=True)
     model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=30, max_iter=1000)).fit(texts, topics)
@@ -55,7 +61,7 @@ def docstrings() -> vd.Report:
     return vd.evaluate(model.predict_proba, vd.Words(), asked, methods=METHODS, truth=truth)
 
 
-def digits() -> vd.Report:
+def digits() -> vd.metrics.Report:
     """A network reads a digit that stands in one of four corners; the rest of the picture is noise."""
     images, names = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
@@ -74,7 +80,7 @@ def digits() -> vd.Report:
         return network.predict_proba(batch.reshape(len(batch), -1))
 
     shown, known = pictures[1500 : 1500 + N], truth[1500 : 1500 + N]
-    return vd.evaluate(predict, vd.Grid(4, 4, fill=vd.Constant(0.15)), shown, methods=METHODS, truth=known)
+    return vd.evaluate(predict, vd.Grid(4, 4, fill=vd.fills.Constant(0.15)), shown, methods=METHODS, truth=known)
 
 
 def main(page: str = "evaluate.html") -> None:

@@ -29,7 +29,7 @@ NAMES = {  # what the columns s1 to s6 are
     "s5": "log triglycerides",
     "s6": "glucose",
 }
-METHOD = vd.Mixture(n_starts=4)  # more starts find slightly better groups, and take longer
+METHOD = vd.groupings.Mixture(n_starts=4)  # more starts find slightly better groups, and take longer
 SIZES = range(2, 6)  # numbers of groups that are tried
 
 
@@ -65,7 +65,7 @@ def main(page: str = "groups.html") -> None:
     short = vd.Lime(n_samples=512)
     whys = [vd.explain_many(model, rows, test, method=short) for model in (machine, linear)]
     print(f"\nFive patients, by the four heaviest parts of each explanation:\n\n{vd.pick(whys[0], 5, k=4)}")
-    both = vd.pick_for_two(*whys, 4, k=4)
+    both = vd.picks.pick_for_two(*whys, 4, k=4)
     print(f"\nFour patients that show both models:\n\n{both}")
     groups.save(page)
     print(f"\nThe page: {page}")

@@ -28,7 +28,7 @@ def main(page: str = "music.html", recording: str = "") -> None:
 
     whys = vd.explain(
         network,
-        vd.Tiles(times=4, bands=3, front=LogMel(), fill=vd.Constant(0)),  # 0 is silence
+        vd.Tiles(times=4, bands=3, front=LogMel(), fill=vd.fills.Constant(0)),  # 0 is silence
         samples,
         target=["vocal", "guitar"],
         classes=TAGS,

@@ -40,7 +40,7 @@ def main(page: str = "photo.html") -> None:
         with torch.inference_mode():
             return torch.cat([network((some - 127) / 128).softmax(1) for some in pixels.split(4)])
 
-    parts = vd.Superpixels(fill=vd.Blur(10))  # what is taken away is blurred beyond recognition
+    parts = vd.Superpixels(fill=vd.fills.Blur(10))  # what is taken away is blurred beyond recognition
     method = vd.Lime(max_calls=MAX_CALLS)
     sections = []
     for name, photo, targets in (

@@ -69,7 +69,7 @@ def main(page: str = "record.html") -> None:
             "engine": "diesel",
         }
     )
-    numbers = vd.Continuous()  # the effect of one standard deviation, instead of that of a bin
+    numbers = vd.bins.Continuous()  # the effect of one standard deviation, instead of that of a bin
     parts = vd.Fields(
         {
             "description": vd.Words(split=r"[,.] ?"),  # what is between commas is one part

@@ -49,7 +49,7 @@ def explained(detector: Detector, test: sounds.Sounds) -> tuple[Mix, vd.Explanat
     mix = tries[int(np.argmax(heard))]
     print(f"the detector is sure of a voice by {heard.max():.2f}")
     why = vd.explain(
-        network, vd.Tiles(front=MEL), mix.samples, target="voice", classes=["voice"], purpose="content"
+        network, vd.Tiles(front=MEL), mix.samples, target="voice", classes=["voice"], method=vd.methods.Undo()
     )
     return mix, why
 

@@ -2,7 +2,7 @@
 
 Decisions are made wrong as in ``veracity.py``. Each explanation of a wrong decision is right if its heaviest part
 is a guilty one; cells hold that, and the signs that ``vd.believe`` looks at. ``--fit`` prints the calibration that
-is written in ``veridical.evaluate.believe``, from the cells of the seeds that it may see.
+is written in ``veridical.metrics.belief``, from the cells of the seeds that it may see.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from calibration import calibrated, literal
 from plain import EDITS, PLAIN
 from sets import NoDataError
 from standins import CHECKS, STANDINS, Run
-from veridical.attribute.models import model_of
-from veridical.attribute.purposes import PURPOSES
-from veridical.debug.adversary.records import aimed
-from veridical.debug.asked import rows_at
-from veridical.debug.veracity.case import Case
-from veridical.evaluate import believe
-from veridical.evaluate.ways import Panel, panel
-from veridical.masks import child_of
+from veridical.groundtruth.causes import choose_aim
+from veridical.groundtruth.trials import Case
+from veridical.methods.undo import small_changes
+from veridical.metrics import belief
+from veridical.metrics.belief import Panel, query_panel
+from veridical.models.adapters import model_of
+from veridical.models.outputs import rows_at
+from veridical.seeds import child_of
 
 KEY = ("standin", "seed", "kind", "size")
 SEEN = (0, 1, 2)  # seeds that the fit may see
@@ -42,10 +42,10 @@ WHERE = ("digits", "pictures")
 GUILTY = ("Pgd in one part", "Square in one part", "noise in one part", "a shape in one part", "one part swapped",
           "noise in three", "a shape in three", "three parts swapped")  # fmt: skip
 METHODS: dict[str, Any] = {
-    "LIME": vd.Lime(n_samples=256),
+    "LIME": vd.Lime(n_samples=256, surrogate=vd.surrogates.Linear()),
     "Occlusion": vd.Occlusion(),
     "Sensitivity": vd.Sensitivity(n_draws=4),
-    **{f"ours, {name}": each.method for name, each in PURPOSES.items()},
+    **{"ours, change": small_changes(), "ours, content": vd.methods.Undo(), "ours, either": vd.methods.Either()},
 }
 MODELS = {**{name: STANDINS[name] for name in WHERE}, **PLAIN}
 CAUSE, CASE, ASK, EXPLAIN = range(4)  # what seeds are for
@@ -58,7 +58,7 @@ def measure(cell: cells.Cell, run: Run) -> dict[str, Any]:
     X = rows_at(found.X, veracity.rows_of(found, 0, cell["size"]))
     made = kind_of(cell["standin"], cell["kind"])
     seed = np.random.SeedSequence(cell["seed"], spawn_key=(cell["size"],))
-    aim = aimed(model_of(found.network), found.represent, X)
+    aim = choose_aim(model_of(found.network), found.represent, X)
     told: dict[str, list[Any]] = {name: [] for name in METHODS}
     caused = [cause for cause in made(aim, child_of(seed, CAUSE)) if cause.success]
     for i, cause in enumerate(caused):
@@ -70,12 +70,12 @@ def measure(cell: cells.Cell, run: Run) -> dict[str, Any]:
 
 def judged(case: Case) -> Iterator[tuple[str, list[float | None]]]:
     """Of each method: 1 if its heaviest part is guilty, else 0, and then its signs."""
-    found: Panel = panel(case.model, case.representation, case.explained, case.child(ASK))
+    found: Panel = query_panel(case.model, case.representation, case.reader, case.child(ASK))
     for name, method in METHODS.items():
         (why,) = method(case.model, case.representation, [case.target], case.child(EXPLAIN))
-        effects = believe.effects_of(case.representation, why, case.child(EXPLAIN))
-        if effects.max() > 0 and found.ways:
-            signs = believe.signs_of(why, effects, found)
+        effects = belief.local_effects(case.representation, why, case.child(EXPLAIN))
+        if effects.max() > 0 and found.strategies:
+            signs = belief.read_signs(why, effects, found)
             told = [round(value, 4) if np.isfinite(value) else None for value in signs.values.values()]
             yield name, [int(case.guilty[signs.part]), *told]
 

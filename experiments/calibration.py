@@ -13,7 +13,7 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 from cells import Cell
-from veridical.evaluate.believe import SIGNS, Calibration
+from veridical.metrics.belief import SIGNS, Calibration
 
 NAMES = tuple(SIGNS)
 PENALTY = 0.3  # C of the regression, of signs in standard deviations

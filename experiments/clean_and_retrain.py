@@ -19,9 +19,9 @@ import numpy as np
 import cells
 import religion
 import veridical as vd
+from cleaners import Cleaning, RandomColumns, RandomShown, Rule, Study, clean
 from religion import Classifier, Texts, Topic, Worlds
 from sets import NoDataError
-from veridical.evaluate.users import Cleaning, RandomColumns, RandomShown, Rule, Study, clean
 
 KEY = ("rule", "pick", "path")
 BUDGET, SHOWN, ATTENTION = 10, 10, 0.9  # explanations of a round, words of each, how much is noticed of them
@@ -31,7 +31,7 @@ RULE = "5×"  # chosen on the first half of the pages
 BESIDE = ("1×", "absent")  # shown too, at the default size
 PICKS = {
     "SP": lambda many, rng: vd.pick(many, BUDGET, k=SHOWN, rng=rng).chosen,
-    "RP": lambda many, rng: vd.pick_at_random(many, BUDGET, k=SHOWN, rng=rng).chosen,
+    "RP": lambda many, rng: vd.picks.pick_at_random(many, BUDGET, k=SHOWN, rng=rng).chosen,
 }
 
 

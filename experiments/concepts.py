@@ -42,7 +42,7 @@ def measure(cell: cells.Cell, data: Path, device: str) -> dict[str, Any]:
     network = vd.Network(module, prepare=partial(cnn.prepare, device=device))
     found = []
     for label, place, layer in asked():
-        concept = vd.Concept(place, examples[place], layer, counters)
+        concept = vd.concepts.Concept(place, examples[place], layer, counters)
         of_class = stage.pictures[stage.labels == label]
         told = vd.tcav(network, of_class, concept=concept, target=label, n_random=N_RANDOM, rng=seed)
         found.append({"species": scenes.SPECIES[label], "place": place, "layer": layer, **numbers(told)})

@@ -26,7 +26,7 @@ KEY = ("domain", "model", "split", "method")
 K = 10  # words of an explanation
 CALLS = 2048  # that our method may make: one for the review, the others for samples
 SPLITS = [1, 2, 3, 4, 5, 6]
-OURS = vd.Lime(n_samples=CALLS - 1, surrogate=vd.Linear(trees=True))
+OURS = vd.Lime(n_samples=CALLS - 1, surrogate=vd.surrogates.Linear(trees=True))
 LONG = (
     3  # calls a word that our method needs at least: those of a review of more than 682 words are more than CALLS
 )
@@ -43,9 +43,9 @@ class Way:
 
 
 METHODS = {
-    "random": Way(lambda _: vd.RandomParts(n_features=K)),
+    "random": Way(lambda _: vd.baselines.RandomParts(n_features=K)),
     "parzen": Way(Asked.windows, slow=True),
-    "greedy": Way(lambda _: vd.Greedy(n_features=K), slow=True),
+    "greedy": Way(lambda _: vd.baselines.Greedy(n_features=K), slow=True),
     "LIME": Way(lambda _: vd.Lime.experiments(n_features=K), slow=True),
     "ours": Way(lambda _: OURS),
 }

@@ -28,24 +28,24 @@ class Asked:
 
 
 METHODS: dict[str, Callable[[Asked], Any]] = {
-    "Grad": lambda asked: vd.Gradient(),
-    "SGrad": lambda asked: vd.SmoothGrad(n_draws=asked.n_draws),
-    "SGradSQ": lambda asked: vd.SmoothGradSquared(n_draws=asked.n_draws),
-    "VGrad": lambda asked: vd.VarGrad(n_draws=asked.n_draws),
-    "InputGrad": lambda asked: vd.InputXGradient(),
-    "IntGrad": lambda asked: vd.IntegratedGradients(n_steps=asked.n_draws),
-    "EGrad": lambda asked: vd.ExpectedGradients(background=asked.background, n_draws=asked.n_draws),
-    "LIME": lambda asked: vd.Lime(n_samples=asked.n_samples),
+    "Grad": lambda asked: vd.gradients.Gradient(),
+    "SGrad": lambda asked: vd.gradients.SmoothGrad(n_draws=asked.n_draws),
+    "SGradSQ": lambda asked: vd.gradients.SmoothGradSquared(n_draws=asked.n_draws),
+    "VGrad": lambda asked: vd.gradients.VarGrad(n_draws=asked.n_draws),
+    "InputGrad": lambda asked: vd.gradients.InputXGradient(),
+    "IntGrad": lambda asked: vd.gradients.IntegratedGradients(n_steps=asked.n_draws),
+    "EGrad": lambda asked: vd.gradients.ExpectedGradients(background=asked.background, n_draws=asked.n_draws),
+    "LIME": lambda asked: vd.Lime(n_samples=asked.n_samples, surrogate=vd.surrogates.Linear()),
     "KSHAP": lambda asked: vd.KernelShap(n_samples=asked.n_samples),
-    "GBP": lambda asked: vd.GuidedBackprop(),
-    "DConvNet": lambda asked: vd.DeconvNet(),
-    "LRP-EPS": lambda asked: vd.LrpEpsilon(),
-    "PNet": lambda asked: vd.PatternNet(asked.background),
-    "PAttribution": lambda asked: vd.PatternAttribution(asked.background),
-    "LRP-SPAF": lambda asked: vd.LrpPresetAFlat(),
+    "GBP": lambda asked: vd.gradients.GuidedBackprop(),
+    "DConvNet": lambda asked: vd.gradients.DeconvNet(),
+    "LRP-EPS": lambda asked: vd.gradients.LrpEpsilon(),
+    "PNet": lambda asked: vd.gradients.PatternNet(asked.background),
+    "PAttribution": lambda asked: vd.gradients.PatternAttribution(asked.background),
+    "LRP-SPAF": lambda asked: vd.gradients.LrpPresetAFlat(),
 }
 # where signs are compared: the paper's size of the gradient has none, and the looks of sizes are the same
-SIGNED = {**METHODS, "Grad": lambda asked: vd.Gradient(absolute=False)}
+SIGNED = {**METHODS, "Grad": lambda asked: vd.gradients.Gradient(absolute=False)}
 RANDOM = {"SGrad", "SGradSQ", "VGrad", "EGrad", "LIME", "KSHAP"}  # another seed gives another map
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 import cells
 import veridical as vd
-from fidelity import Counted, own_losses
+from group_fidelity import Counted, own_losses
 from sets import DRAW, NEIGHBORS, neighbors
-from veridical.summarize import GROUPINGS
+from veridical.summaries.groupings import GROUPINGS
 
 D, K, N_TEST = 100, 10, 500
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import cells
 import sets
-from fidelity import fit, judge
-from veridical.summarize import GROUPINGS
+from group_fidelity import fit, judge
+from veridical.summaries.groupings import GROUPINGS
 
 KEY = ("set", "k", "split", "method")
 

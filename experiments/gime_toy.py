@@ -16,9 +16,9 @@ import numpy as np
 
 import cells
 import veridical as vd
-from fidelity import Counted, own_losses
+from group_fidelity import Counted, own_losses
 from sets import DRAW, NEIGHBORS, neighbors
-from veridical.summarize import GROUPINGS
+from veridical.summaries.groupings import GROUPINGS
 
 KEY = ("variant", "d", "seed", "method")
 SIZES = (600, 200, 300)  # to train, validate and test
@@ -34,8 +34,8 @@ def wrong_axis(rows: Any, k: int) -> Any:
 # Methods by name, with settings of their own: every one that is registered, and the starts that are to be shown.
 # The first two starts of a mixture are a model tree's, with either gate.
 METHODS: dict[str, Any] = {name: method() for name, method in GROUPINGS.items()} | {
-    "mixture, from a tree": vd.Mixture(n_starts=2),
-    "mixture, from the wrong axis": vd.Mixture(n_starts=2, start=wrong_axis),
+    "mixture, from a tree": vd.groupings.Mixture(n_starts=2),
+    "mixture, from the wrong axis": vd.groupings.Mixture(n_starts=2, start=wrong_axis),
 }
 
 

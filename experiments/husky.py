@@ -41,8 +41,8 @@ TRAINED: dict[str, Callable[[bool, int], bool]] = {  # whether a copy of an anim
 COPIES = 4  # pictures made of each animal to train on
 C = 0.01
 SHOWN = 5  # regions that a rater sees: the heaviest of those in favor of the prediction
-REPRESENT = vd.Superpixels(n=32, fill=vd.Constant(0.5))  # gray, as in the paper
-METHODS = {"Lime": vd.Lime(n_samples=512), "Occlusion": vd.Occlusion()}
+REPRESENT = vd.Superpixels(n=32, fill=vd.fills.Constant(0.5))  # gray, as in the paper
+METHODS = {"Lime": vd.Lime(n_samples=512, surrogate=vd.surrogates.Linear()), "Occlusion": vd.Occlusion()}
 DRAW = 64  # of seeds
 
 
@@ -74,18 +74,20 @@ def fitted(scenes: Sequence[pets.Scene], first: str, features: str) -> Any:
     return model.fit(stacked(scenes), labels)
 
 
-def shown(trial: vd.Trial, rng: np.random.Generator) -> float:
+def shown(trial: vd.metrics.Trial, rng: np.random.Generator) -> float:
     """How much of the heaviest regions in favor of the prediction is background."""
     weights, truth = trial.explanation.weights, trial.truth
     mixed = rng.permutation(len(weights))  # equal weights in no order of the picture
     best = mixed[np.argsort(-weights[mixed], kind="stable")][:SHOWN]
     best = best[weights[best] > 0]
     if truth is None or not len(best):
-        raise vd.InputError("no region is in favor of the prediction")
+        raise vd.errors.InputError("no region is in favor of the prediction")
     return float(truth[best].mean())
 
 
-SHARE = vd.Metric("shown", shown, "lower", "truth", "How much of the heaviest regions in favor is background.")
+SHARE = vd.metrics.Metric(
+    "shown", shown, "lower", "truth", "How much of the heaviest regions in favor is background."
+)
 
 
 def measure(cell: cells.Cell, data: Path, pictures: Path | None = None) -> dict[str, Any]:

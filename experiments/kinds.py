@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import veridical as vd
-from veridical.attribute import METHODS
-from veridical.attribute.purposes import PURPOSES
-from veridical.debug.adversary import CAUSES
-from veridical.debug.adversary.domains import Spectrum, Waveform
+from veridical.groundtruth import CAUSES
+from veridical.groundtruth.attacks import Spectrum, Waveform
+from veridical.methods.registry import METHODS
+from veridical.methods.undo import small_changes
 
 ALPHA = 1e4  # weight of the loss of Carlini and Wagner: the change need not be short, but within eps
 STEPS = 300  # of Carlini and Wagner at most
@@ -72,15 +72,19 @@ def kind(name: str, sizes: Sizes) -> Any:
 
 def methods(sizes: Sizes) -> dict[str, Any]:
     """Every explainer, by the name that tables have."""
-    own = {f"ours, {name}": each.method for name, each in PURPOSES.items()}
+    own = {
+        "ours, change": small_changes(),
+        "ours, content": vd.methods.Undo(),
+        "ours, either": vd.methods.Either(),
+    }
     return {
-        LIME: vd.Lime(n_samples=sizes.n_samples),
+        LIME: vd.Lime(n_samples=sizes.n_samples, surrogate=vd.surrogates.Linear()),
         KERNEL_SHAP: vd.KernelShap(),
         "Occlusion, mean fill": vd.Occlusion(),
         **own,
         "Sensitivity": vd.Sensitivity(),
         "Counterfactual": METHODS["counterfactual"](),
-        "Gradient": vd.Gradient(),
-        "IntegratedGradients": vd.IntegratedGradients(),
-        "SmoothGrad": vd.SmoothGrad(),
+        "Gradient": vd.gradients.Gradient(),
+        "IntegratedGradients": vd.gradients.IntegratedGradients(),
+        "SmoothGrad": vd.gradients.SmoothGrad(),
     }

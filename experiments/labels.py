@@ -28,7 +28,7 @@ import trained
 import veridical as vd
 from fifteen import METHODS, PAINTED, RANDOM, SIGNED, Asked, maps
 from sets import NoDataError
-from veridical.debug.ranking import auroc
+from veridical.metrics.significance import auroc
 
 KEY = ("part", "set", "model", "method", "seed")
 SETS = (*suspects.PICTURES, *flips.TABLES)

@@ -1,8 +1,8 @@
 """How alike two stacks of maps are: SSIM for looks, Spearman's correlation for ranks, beside what nothing gets.
 
-The measures are those of ``veridical.debug``, worked out for a whole stack at once, on the GPU where there is one.
-Maps are (n, channels, side, side); looks and ranks are of the sum over channels, of sizes (*abs*) or as they are
-(*signed*).
+The measures are those of ``veridical.checks.similarity``, worked out for a whole stack at once, on the GPU where
+there is one. Maps are (n, channels, side, side); looks and ranks are of the sum over channels, of sizes (*abs*) or
+as they are (*signed*).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import cells
 import forests
 import reviews
 import veridical as vd
-from veridical.evaluate.users import Choice, Chooser, contains, flips
+from users import Choice, Chooser, contains, flips
 
 KEY = ("domain", "pair", "round")
 PAIRS = {"found": forests.found, "planted": forests.planted}
@@ -47,7 +47,7 @@ def explained(leaves: forests.Leaves, texts: Sequence[str], seed: int) -> tuple[
                 reviews.WORDS,
                 text,
                 target=[0, 1],
-                method=vd.Lime(n_samples=n, width=NARROW),
+                method=vd.Lime(n_samples=n, width=NARROW, surrogate=vd.surrogates.Linear()),
                 rng=rng,
             )
         )
@@ -66,7 +66,7 @@ def certain(why: vd.Explanation) -> vd.Explanation:
 
 def listed(leaves: forests.Leaves, texts: Sequence[str]) -> tuple[Any, Any]:
     """Greedy lists for both forests: words taken away until the predicted class changes."""
-    method = vd.Greedy(n_features=K, stop_at_flip=True)
+    method = vd.baselines.Greedy(n_features=K, stop_at_flip=True)
     first, second = (
         tuple(
             vd.explain(forests.alone(leaves.near(text), number), reviews.WORDS, text, method=method)

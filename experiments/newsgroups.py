@@ -18,9 +18,9 @@ import cells
 import religion
 import veridical as vd
 from clean_and_retrain import ATTENTION, RULE, RULES, study_of
+from cleaners import Rule, clean
 from religion import FEWEST, Classifier, Topic, Worlds
 from sets import NoDataError
-from veridical.evaluate.users import Rule, clean
 
 KEY = ("what", "path")
 SHOWN = 10  # words of an explanation
@@ -30,12 +30,8 @@ BUDGET, WORDS = 6, 6  # explanations of both classifiers that a user sees, and w
 CANDIDATES = 60  # articles that are picked from
 USERS, NOTICING, MISTAKEN = 100, (0.25, 0.5, 0.9), 0.1  # who notice that share of bad words, and mistake good ones
 METHODS = {
-    name: getattr(vd, made)(**settings)
-    for name, made, settings in (
-        ("greedy", "Greedy", {"n_features": WORDS}),
-        ("random", "RandomParts", {"n_features": WORDS}),
-    )
-    if hasattr(vd, made)
+    "greedy": vd.baselines.Greedy(n_features=WORDS),
+    "random": vd.baselines.RandomParts(n_features=WORDS),
 }
 
 
@@ -156,7 +152,7 @@ def _long(model: Classifier, text: str) -> bool:
 def _shown(both: Sequence[vd.Explanations], pick: str, rng: np.random.Generator) -> list[list[list[str]]]:
     """Of both classifiers the words shown, of the same articles."""
     if pick == "SP":
-        rows = vd.pick_for_two(*both, BUDGET, k=WORDS, rng=rng).chosen
+        rows = vd.picks.pick_for_two(*both, BUDGET, k=WORDS, rng=rng).chosen
     else:
         rows = rng.permutation(len(both[0]))[:BUDGET]
     return [lists([many[int(i)] for i in rows], WORDS) for many in both]

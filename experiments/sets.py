@@ -71,7 +71,7 @@ class Problem:
     represent: Any
     setting: Setting
     values: Any  # (n, NEIGHBORS) what the model says of the neighbors
-    designs: Callable[[vd.Grouping], Any]  # the features of the neighbors, (n * NEIGHBORS, d)
+    designs: Callable[[vd.groupings.Grouping], Any]  # the features of the neighbors, (n * NEIGHBORS, d)
     own: float  # how good the model itself is: test RMSE in sd of the target, or accuracy
 
 

@@ -37,7 +37,7 @@ PLAIN = 500  # explanations on which the plain greedy pick is run too
 def explained(name: str, path: Path, n: int) -> vd.Explanations:
     """Sparse explanations of instances the model was not trained on, all of class 1."""
     predict, represent, rows = (_polarity if name == "polarity" else _adult)(path, n)
-    method = vd.Lime(n_samples=N_SAMPLES, n_features=N_PARTS)
+    method = vd.Lime(n_samples=N_SAMPLES, n_features=N_PARTS, surrogate=vd.surrogates.Linear())
     return vd.explain_many(predict, represent, rows, target=1, method=method)
 
 
@@ -66,7 +66,7 @@ def _adult(path: Path, n: int) -> tuple[Any, Any, Any]:
 
 def made_up(n: int, pattern: vd.Explanation, rng: np.random.Generator) -> vd.Explanations:
     """Explanations of a few parts each, out of many of which some are frequent and most are rare."""
-    parts = [vd.Part(f"word {j}", f"word {j}", "word") for j in range(VOCABULARY)]
+    parts = [vd.records.Part(f"word {j}", f"word {j}", "word") for j in range(VOCABULARY)]
     law = 1 / np.arange(1, VOCABULARY + 1) ** ZIPF
     drawn = rng.choice(VOCABULARY, size=(n, 2 * N_PARTS), p=law / law.sum())
     found = []

@@ -23,7 +23,7 @@ from sets import NoDataError
 FOLDER = "audio/fsdd"
 PACKED = "audio/fsdd/spectrograms.npz"  # of a pack: no recordings, and librosa is not needed
 BANDS, FRAMES = 40, 60
-MEL = vd.Mel(rate=8000, n_mels=BANDS, n_fft=512, hop=80, fmin=50.0, fmax=3900.0, floor=6.4e-7)
+MEL = vd.sounds.Mel(rate=8000, n_mels=BANDS, n_fft=512, hop=80, fmin=50.0, fmax=3900.0, floor=6.4e-7)
 N_TEST_TAKES = 5
 HALF = 5  # digits from here on are class 1
 EPOCHS, BATCH, RATE = 45, 32, 1e-3

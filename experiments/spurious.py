@@ -28,7 +28,9 @@ import seeds
 import veridical as vd
 
 KEY = ("seed", "network", "pictures", "samples", "epochs")
-PARTS = vd.Superpixels(n=32, fill=vd.Constant(cnn.MIDDLE))  # gray: 0 for the network, the baseline of the others
+PARTS = vd.Superpixels(
+    n=32, fill=vd.fills.Constant(cnn.MIDDLE)
+)  # gray: 0 for the network, the baseline of the others
 NULLS = ("constant", "noise")  # maps that know nothing; "shuffled" and "another" are made of each method's own
 BACKGROUND = 256  # training pictures for methods that want some
 DRAWS = 25  # of noise and of backgrounds, and steps from gray to the picture

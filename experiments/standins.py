@@ -144,7 +144,7 @@ class Pieces(nn.Module):
 
 def cut() -> Any:
     """A picture as rectangles, the mean of the whole in place of one that is taken away."""
-    return vd.Grid(ROWS, COLS, fill=vd.WholeMean(), axes="HWC")
+    return vd.Grid(ROWS, COLS, fill=vd.fills.WholeMean(), axes="HWC")
 
 
 STANDINS: dict[str, Callable[[Run, int], Standin]] = {

@@ -10,7 +10,7 @@ from scipy import stats
 
 from cells import Cell
 from sets import SETS
-from veridical.summarize import GROUPINGS
+from veridical.summaries.groupings import GROUPINGS
 
 OURS = "mixture"
 

@@ -14,10 +14,9 @@ import suspects
 import trained
 import veridical as vd
 from flips import SHARE
-from veridical.debug.doubt import SCORES
-from veridical.debug.influence import self_influence
-from veridical.debug.ranking import auroc, precision
-from veridical.debug.tracin import tracin
+from veridical.checks.influence import self_influence, tracin
+from veridical.checks.label_checks import SCORES
+from veridical.metrics.significance import auroc, precision
 
 FOLDS = 5
 OUTPUTS_ALONE = ("LIME", "KSHAP")  # methods for a model without gradients

@@ -23,7 +23,7 @@ FOLDER = Path(tempfile.gettempdir()) / "veridical-networks"
 PETS_SIDE = 96
 SHORT = cnn.Training(epochs=12, batch=64)  # of clothes and digits
 LONG = cnn.Training(epochs=60, rate=5e-4)  # of pets
-GRAY = vd.Constant(0.5)  # what covers a part: 0 for the network, as where integrated gradients begin
+GRAY = vd.fills.Constant(0.5)  # what covers a part: 0 for the network, as where integrated gradients begin
 
 
 def kept(folder: Path, name: str, module: Any, train: Callable[[Any], Any], device: str) -> Any:

@@ -21,7 +21,7 @@ import review_models
 import reviews
 import veridical as vd
 from review_models import Asked, question
-from veridical.evaluate.users import Finds, Subtracts, Trust
+from users import Finds, Subtracts, Trust
 
 KEY = ("domain", "model", "split", "user")
 K = 10  # words of an explanation, where few are shown
@@ -61,12 +61,12 @@ class User:
     slow: bool = False
 
 
-OURS = vd.Lime(n_samples=CALLS - 1, kernel=near)
-SPARSE = vd.Lime(n_samples=CALLS - 1, n_features=K)
+OURS = vd.Lime(n_samples=CALLS - 1, kernel=near, surrogate=vd.surrogates.Linear())
+SPARSE = vd.Lime(n_samples=CALLS - 1, n_features=K, surrogate=vd.surrogates.Linear())
 NULLS = ("everything", "random")
 USERS = {
     "parzen": User(Asked.windows, slow=True),
-    "greedy": User(lambda _: vd.Greedy(n_features=K, stop_at_flip=True), (None,), Finds(K), slow=True),
+    "greedy": User(lambda _: vd.baselines.Greedy(n_features=K, stop_at_flip=True), (None,), Finds(K), slow=True),
     "LIME": User(lambda _: vd.Lime.experiments(n_features=K), slow=True),
     "ours": User(lambda _: OURS, (1, log_odds)),
     "ours, ten words": User(lambda _: SPARSE),

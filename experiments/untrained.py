@@ -21,7 +21,11 @@ import cells
 import veridical as vd
 
 KEY = ("method", "seed", "pictures")
-METHODS = {"Grad": vd.Gradient(absolute=False), "GBP": vd.GuidedBackprop(), "DConvNet": vd.DeconvNet()}
+METHODS = {
+    "Grad": vd.gradients.Gradient(absolute=False),
+    "GBP": vd.gradients.GuidedBackprop(),
+    "DConvNet": vd.gradients.DeconvNet(),
+}
 STEPS = {1: "last dense", 2: "both dense", 4: "conv 4 of 6", 6: "conv 2 of 6", 8: "everything"}  # layers anew
 SIDE, SMOOTH = 64, 2.0
 ANOTHER = 100  # apart from the seeds asked for

@@ -27,10 +27,10 @@ import trained
 import voices
 from sets import NoDataError
 from standins import STANDINS, Run, Standin
-from veridical.attribute.models import model_of
-from veridical.debug.adversary.records import Decision
-from veridical.debug.veracity.plan import examination
-from veridical.debug.veracity.trials import Examination, Outcome, outcomes
+from veridical.groundtruth.causes import Decision
+from veridical.groundtruth.trials import CauseOutcome, VeracityPlan, examine_causes
+from veridical.groundtruth.veracity import plan_veracity
+from veridical.models.adapters import model_of
 
 KEY = ("standin", "seed", "kind", "part", "size")
 FRESH = (3, 4, 5, 6, 7)  # seeds 0 to 2 are those that methods were developed with
@@ -71,13 +71,13 @@ def rows_of(found: Standin, part: int, size: int) -> Any:
     return rows
 
 
-def planned(cell: cells.Cell, found: Standin, only: Sequence[str] = ()) -> Examination:
+def planned(cell: cells.Cell, found: Standin, only: Sequence[str] = ()) -> VeracityPlan:
     """One kind of cause on some instances of one network, and everyone who explains it."""
     rows = rows_of(found, cell["part"], cell["size"])
     in_sound = cell["kind"] in kinds.DOMAINS
     X, represent = (found.recordings, found.hear) if in_sound else (found.X, found.represent)
     sizes = kinds.SIZES[cell["standin"]]
-    made = examination(
+    made = plan_veracity(
         (model_of(found.network), represent, X[rows]),
         {name: each for name, each in kinds.methods(sizes).items() if not only or name in only},
         {cell["kind"]: kinds.kind(cell["kind"], sizes)},
@@ -98,7 +98,7 @@ def measure(cell: cells.Cell, run: Run, only: Sequence[str] = ()) -> dict[str, A
     torch.set_num_threads(1)
     found = STANDINS[cell["standin"]](run, cell["seed"])
     plan = planned(cell, found, only)
-    came = list(outcomes(plan))
+    came = list(examine_causes(plan))
     good = [each for each in came if each.case is not None]
     return thinned(cell["kind"], {
         "accuracy": found.accuracy,
@@ -113,7 +113,7 @@ def measure(cell: cells.Cell, run: Run, only: Sequence[str] = ()) -> dict[str, A
     })  # fmt: skip
 
 
-def told(good: Sequence[Outcome], rows: Sequence[str], row: str) -> dict[str, Any]:
+def told(good: Sequence[CauseOutcome], rows: Sequence[str], row: str) -> dict[str, Any]:
     """The numbers of one row: its curve as sums over instances, and every test one number an instance."""
     at = list(rows).index(row)
     found: dict[str, Any] = {"flips": np.nansum([each.flips[at] for each in good], axis=0).astype(int).tolist()}
@@ -162,7 +162,7 @@ def shares(values: Iterable[float]) -> list[float | None]:
     return [None if np.isnan(value) else round(float(value), DIGITS) for value in values]
 
 
-def example(outcome: Outcome) -> dict[str, Any]:
+def example(outcome: CauseOutcome) -> dict[str, Any]:
     """One instance, its changed copy and what methods say of its parts, small enough to keep."""
     made, case = outcome.made, outcome.case
     both = np.stack([np.asarray(made.x, np.float64), np.asarray(made.changed, np.float64)])

@@ -22,6 +22,7 @@ import trained
 import veridical as vd
 import voices
 from sets import NoDataError
+from veridical.methods.undo import small_changes
 
 KEY = ("seed", "size", "what")
 SECONDS = {"voices": 17.0, "music": 26.0, "others": 1.6}  # of a recording in a pack
@@ -36,14 +37,14 @@ TILES = {  # excerpts that are explained
 }
 WHATS = ("frames", "windows", *TILES)
 METHODS: dict[str, Any] = {
-    "LIME, mean fill": vd.Lime(max_calls=1000),
-    "content": "content",
-    "change": "change",
-    "either": "either",
+    "LIME, mean fill": vd.Lime(max_calls=1000, surrogate=vd.surrogates.Linear()),
+    "content": vd.methods.Undo(),
+    "change": small_changes(),
+    "either": vd.methods.Either(),
     "Occlusion": vd.Occlusion(),
     "Sensitivity": vd.Sensitivity(),
-    "Gradient": vd.Gradient(),
-    "IntegratedGradients": vd.IntegratedGradients(),
+    "Gradient": vd.gradients.Gradient(),
+    "IntegratedGradients": vd.gradients.IntegratedGradients(),
 }
 
 
@@ -138,8 +139,7 @@ def _case(mix: Any, heard: Any, network: Any, rng: np.random.Generator) -> dict[
 
 def explained(method: Any, network: Any, represent: Any, heard: Any) -> tuple[Any, int]:
     """Weights for a voice, and calls."""
-    asked = {"purpose": method} if isinstance(method, str) else {"method": method}
-    why = vd.explain(network, represent, heard, target=0, **asked)
+    why = vd.explain(network, represent, heard, target=0, method=method)
     return np.nan_to_num(why.weights), why.n_calls  # what was not tested comes with what does not matter
 
 

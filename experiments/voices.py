@@ -101,7 +101,7 @@ def network(folder: Path, data: Path, seed: int, *, size: str = ALL_OF_IT, devic
 
 
 def log_mels(mixes: Sequence[Any]) -> Any:
-    """What the detector hears of them, (n, 80, frames): as ``vd.Mel()`` has it."""
+    """What the detector hears of them, (n, 80, frames): as ``vd.sounds.Mel()`` has it."""
     return np.asarray(training.Songs.of(mixes).log_mels)
 
 

@@ -11,12 +11,14 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-import contracts
 import veridical as vd
-from networks import GRADIENTS, LEARNED
-from veridical import attribute
-from veridical.records import Explanation, Movable, Removable, Sample, View
-from veridical.represent import REPRESENTERS
+from tests.builders import contracts
+from tests.builders.networks import GRADIENTS, LEARNED
+from veridical.errors import public_name
+from veridical.methods import registry
+from veridical.protocols import Movable, Removable
+from veridical.records import Explanation, Sample, View
+from veridical.representations import REPRESENTERS
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -43,19 +45,19 @@ BACKGROUNDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "array": (NUMBERS, {}),
     "array of float32": (NUMBERS.astype(np.float32), {}),
     "array of whole numbers": (WHOLE, {}),
-    "array, continuous": (NUMBERS, {"discretize": vd.Continuous()}),
+    "array, continuous": (NUMBERS, {"discretize": vd.bins.Continuous()}),
     "array, one immutable": (NUMBERS, {"immutable": [1]}),
     "frame of floats": (FLOATS, {}),
-    "frame of floats, deciles": (FLOATS, {"discretize": vd.Deciles()}),
-    "frame of floats, edges": (FLOATS, {"discretize": vd.Edges({"amount": [-0.5, 0.0, 0.7]})}),
-    "frame of floats, entropy": (FLOATS, {"discretize": vd.Entropy(MIXED["member"].to_numpy())}),
-    "frame of floats, continuous": (FLOATS, {"discretize": vd.Continuous()}),
+    "frame of floats, deciles": (FLOATS, {"discretize": vd.bins.Deciles()}),
+    "frame of floats, edges": (FLOATS, {"discretize": vd.bins.Edges({"amount": [-0.5, 0.0, 0.7]})}),
+    "frame of floats, entropy": (FLOATS, {"discretize": vd.bins.Entropy(MIXED["member"].to_numpy())}),
+    "frame of floats, continuous": (FLOATS, {"discretize": vd.bins.Continuous()}),
     "frame of floats, continuous in a range": (
         FLOATS,
-        {"discretize": vd.Continuous(), "ranges": {"amount": (-5.0, 5.0)}},
+        {"discretize": vd.bins.Continuous(), "ranges": {"amount": (-5.0, 5.0)}},
     ),
     "mixed frame": (MIXED, {}),
-    "mixed frame, continuous": (MIXED, {"discretize": vd.Continuous()}),
+    "mixed frame, continuous": (MIXED, {"discretize": vd.bins.Continuous()}),
     "mixed frame, one immutable": (MIXED, {"immutable": ["city"]}),
     "categories only": (MIXED[["member", "city", "grade"]], {}),
     "one-hot group": (HOT, {"onehot": {"city": ["city_Bern", "city_Oslo", "city_Paris"]}}),
@@ -121,11 +123,11 @@ INSTANCES: dict[str, tuple[Any, Any]] = {
     "superpixels, labels": (vd.Superpixels(segment=LABELS), PICTURE),
     "superpixels, gray float16": (vd.Superpixels(segment=LABELS), PICTURE[..., 0].astype(np.float16)),
     "superpixels, channels first": (vd.Superpixels(segment=LABELS), np.moveaxis(PICTURE / 255, -1, 0)),
-    "superpixels, boolean": (vd.Superpixels(segment=LABELS, fill=vd.Constant(0)), np.ones((10, 12), bool)),
+    "superpixels, boolean": (vd.Superpixels(segment=LABELS, fill=vd.fills.Constant(0)), np.ones((10, 12), bool)),
     "superpixels, volume": (vd.Superpixels(segment=LABELS.reshape(5, 2, 12)), RNG.normal(size=(5, 2, 12))),
     "grid": (vd.Grid(2, 3), PICTURE),
-    "grid, video": (vd.Grid(2, 2, fill=vd.Blur(2.0)), RNG.random((5, 8, 8, 3), dtype=np.float32)),
-    "grid, many": (vd.Grid(8, 8, fill=vd.Constant(-1)), RNG.random((16, 16))),
+    "grid, video": (vd.Grid(2, 2, fill=vd.fills.Blur(2.0)), RNG.random((5, 8, 8, 3), dtype=np.float32)),
+    "grid, many": (vd.Grid(8, 8, fill=vd.fills.Constant(-1)), RNG.random((16, 16))),
     "tiles": (vd.Tiles(3, 2), RNG.normal(size=(9, 14))),
     "tiles, channels": (vd.Tiles(3, 2, time_axis=-2), RNG.normal(size=(2, 14, 9)).astype(np.float32)),
     "tiles, mel": (vd.Tiles(3, 2, front=lambda wave: np.abs(wave).reshape(20, 60)), WAVE),
@@ -134,11 +136,14 @@ INSTANCES: dict[str, tuple[Any, Any]] = {
     "slices, stereo": (vd.Slices(5), np.stack([WAVE, WAVE**2]).astype(np.float32)),
     "stems": (vd.Stems(separate=halves, times=2), WAVE),
     "windows": (vd.Windows(5), TREND[:, 0]),
-    "windows, channels": (vd.Windows(5, fill=vd.Interpolate()), TREND),
+    "windows, channels": (vd.Windows(5, fill=vd.fills.Interpolate()), TREND),
     "windows, channels first": (vd.Windows(5, together=True, time_axis=1), TREND.T),
-    "windows, changes": (vd.Windows(5, cut=vd.ChangePoints(), fill=vd.Noise()), TREND.astype(np.float32)),
+    "windows, changes": (
+        vd.Windows(5, cut=vd.bins.ChangePoints(), fill=vd.fills.Noise()),
+        TREND.astype(np.float32),
+    ),
     "windows, bands": (vd.Windows(5, cut=vd.Bands()), TREND[:, 0]),
-    "windows, whole numbers": (vd.Windows(cut=[0, 7, 30], fill=vd.Constant(99)), np.arange(40)),
+    "windows, whole numbers": (vd.Windows(cut=[0, 7, 30], fill=vd.fills.Constant(99)), np.arange(40)),
     "fields": (
         vd.Fields({"review": vd.Words(), "price": vd.Rows(PRICES), "photo": vd.Superpixels(segment=LABELS)}),
         RECORD,
@@ -530,7 +535,8 @@ class MovesWhatIsKept(Saboteur):
 
 class MovesByChance(Saboteur):
     def step(self, size: float, seed: Any, n_blocks: int | None = None) -> Any:
-        return self.honest.step(size, np.random.SeedSequence(), n_blocks)
+        self.n_steps = getattr(self, "n_steps", 0) + 1
+        return self.honest.step(size, np.random.SeedSequence(self.n_steps), n_blocks)
 
 
 class ForgetsAPartInItsView(Saboteur):
@@ -543,7 +549,7 @@ class ForgetsAPartInItsView(Saboteur):
 def honest_picture() -> Any:
     """Four parts, of which the first is one pixel."""
     labels = np.array([[0, 1, 1], [2, 2, 3]])
-    return vd.Superpixels(segment=labels, fill=vd.Constant(0.5))(SMALL)
+    return vd.Superpixels(segment=labels, fill=vd.fills.Constant(0.5))(SMALL)
 
 
 SMALL = RNG.normal(size=(2, 3))
@@ -635,29 +641,33 @@ METHODS: dict[str, Any] = {
     "default": vd.Lime(),
     "fixed": vd.Lime(n_samples=300),
     "few parts": vd.Lime(n_samples=300, n_features=2),
-    "forward": vd.Lime(n_samples=300, n_features=2, select=vd.forward_selection),
-    "lasso": vd.Lime(n_samples=300, n_features=2, select=vd.lasso_path),
+    "forward": vd.Lime(n_samples=300, n_features=2, select=vd.selectors.forward_selection),
+    "lasso": vd.Lime(n_samples=300, n_features=2, select=vd.selectors.lasso_path),
     "narrow": vd.Lime(n_samples=300, width=0.2),
     "own kernel": vd.Lime(n_samples=300, kernel=lambda distances: 1 / (1 + distances)),
-    "ridge": vd.Lime(n_samples=300, surrogate=vd.Linear(ridge=1.0)),
-    "tree": vd.Lime(n_samples=300, surrogate=vd.Tree()),
+    "ridge": vd.Lime(n_samples=300, surrogate=vd.surrogates.Linear(ridge=1.0)),
+    "tree": vd.Lime(n_samples=300, surrogate=vd.surrogates.Tree()),
     "paper": vd.Lime.paper(n_features=2),
     "experiments": vd.Lime.experiments(n_features=2),
     "package": vd.Lime.package(n_features=2),
     "Shapley values": vd.KernelShap(),
     "Shapley values, fixed": vd.KernelShap(n_samples=60),
     "occlusion": vd.Occlusion(n_draws=16),
-    "undo": vd.Undo(n_draws=4),
-    "undo, one fill": vd.Undo((vd.LowRank(),), vd.Sensitivity(n_draws=3)),
-    "either": vd.Either(vd.Undo(n_draws=4)),
-    "counterfactual": vd.Counterfactual(n_draws=3),
-    "greedy": vd.Greedy(n_features=3, n_draws=8),
-    "greedy to a flip": vd.Greedy(stop_at_flip=True, n_draws=8),
-    "Parzen": vd.Parzen(n_samples=64),
-    "Parzen, wide": vd.Parzen(n_samples=64, width=5.0),
-    "random": vd.RandomParts(2),
-    "random, all": vd.RandomParts(None),
+    "undo": vd.methods.Undo(n_draws=4),
+    "undo, one fill": vd.methods.Undo((vd.fills.LowRank(),), vd.Sensitivity(n_draws=3)),
+    "either": vd.methods.Either(vd.methods.Undo(n_draws=4)),
+    "counterfactual": vd.methods.Counterfactual(n_draws=3),
+    "greedy": vd.baselines.Greedy(n_features=3, n_draws=8),
+    "greedy to a flip": vd.baselines.Greedy(stop_at_flip=True, n_draws=8),
+    "Parzen": vd.baselines.Parzen(n_samples=64),
+    "Parzen, wide": vd.baselines.Parzen(n_samples=64, width=5.0),
+    "random": vd.baselines.RandomParts(2),
+    "random, all": vd.baselines.RandomParts(None),
     "sensitivity": vd.Sensitivity(n_draws=4),
+}
+TABLE_METHODS: dict[str, Any] = {  # that hold a row against rows of its background
+    "contrast": vd.Contrast(),
+    "contrast, few": vd.Contrast(n=3, parts=2, pairs=0),
 }
 TABLES = (
     "array",
@@ -693,6 +703,21 @@ def test_methods_keep_their_promises(name: str, table: str) -> None:
     contracts.check_method(METHODS[name], saturating, vd.Rows(background, **settings), instance)
 
 
+@pytest.mark.parametrize("table", [name for name in BACKGROUNDS if name != "sparse"])
+@pytest.mark.parametrize("name", TABLE_METHODS)
+def test_methods_for_tables_keep_their_promises(name: str, table: str) -> None:
+    background, settings = BACKGROUNDS[table]
+    instance = row_of(background, 3)
+    contracts.check_method(TABLE_METHODS[name], saturating, vd.Rows(background, **settings), instance)
+
+
+@pytest.mark.parametrize("name", ["sparse", *INSTANCES])
+def test_methods_for_tables_refuse_other_data(name: str) -> None:
+    represent, x = (vd.Rows(SPARSE), SPARSE[:1]) if name == "sparse" else INSTANCES[name]
+    with pytest.raises(vd.errors.InputError, match=r"vd\.Lime"):
+        vd.explain(strange, represent, x, method=vd.Contrast())
+
+
 def size_of(one: Any) -> float:
     """A number of anything: of a record, of its values; of a text, by where its letters are."""
     if isinstance(one, dict):
@@ -710,10 +735,10 @@ def strange(X: Any) -> Any:
 
 def test_every_method_has_a_contract() -> None:
     """A new one cannot be forgotten."""
-    known = {type(method) for method in (*METHODS.values(), *GRADIENTS.values())}
-    assert {*known, *LEARNED.values()} == set(attribute.METHODS.values())
-    assert all(name.title().replace("_", "") == method.__name__ for name, method in attribute.METHODS.items())
-    assert all(getattr(vd, method.__name__) is method for method in attribute.METHODS.values())
+    known = {type(method) for method in (*METHODS.values(), *TABLE_METHODS.values(), *GRADIENTS.values())}
+    assert {*known, *LEARNED.values()} == set(registry.METHODS.values())
+    assert all(name.title().replace("_", "") == method.__name__ for name, method in registry.METHODS.items())
+    assert all(eval(public_name(method)) is method for method in registry.METHODS.values())
 
 
 @pytest.mark.parametrize(
@@ -767,9 +792,9 @@ def test_a_broken_method_is_caught(change: Any) -> None:
 
 
 def test_every_registered_setting_can_be_described_and_restored() -> None:
-    from veridical.attribute import SETTINGS
-    from veridical.attribute.recipe import describe, restore
+    from veridical.methods.registry import SETTINGS
+    from veridical.methods.results import describe, restore
 
-    for method in (*METHODS.values(), *GRADIENTS.values()):
+    for method in (*METHODS.values(), *TABLE_METHODS.values(), *GRADIENTS.values()):
         if getattr(method, "kernel", None) is None:
             assert restore(describe(method), SETTINGS) == method

@@ -81,7 +81,7 @@ class Ran:
 
 def commanded(text: str) -> tuple[str, tuple[int, ...]]:
     """What the commands of a block print, and their exit codes."""
-    from veridical_command import main
+    from veridical.cli import main
 
     out = io.StringIO()
     lines = [shlex.split(line, comments=True)[1:] for line in text.splitlines() if line.startswith("veridical ")]

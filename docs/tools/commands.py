@@ -6,13 +6,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from veridical_command import asked
-from veridical_command.app import COMMANDS
-from veridical_command.examples import EXAMPLES, LEAD
-from veridical_command.options import DATA_FORMS, MODEL_FORMS
+from veridical.cli import options
+from veridical.cli.application import COMMANDS, EXAMPLES, LEAD
+from veridical.cli.options import DATA_FORMS, MODEL_FORMS
 
 PAGE = Path(__file__).parents[1] / "commands.md"
-SHARED = (asked.About, asked.Shown)  # what most commands have, besides a model and its data
+SHARED = (options.SharedOptions, options.OutputOptions)  # what most commands have, besides a model and its data
 TITLE = f"""# Command line
 
 {LEAD}
@@ -41,8 +40,9 @@ veridical demo --files samples && cd samples
 be given again; `--json` prints JSON, which `vd.load` reads, and nothing else on stdout. Notes, progress and errors
 go to stderr.
 
-**Exit codes.** 0: it ran. 1: a check failed, in `audit`, or a verdict, where `--fail` asks for it. 2: it could not
-run; the last line says why and what to do. 130: it was stopped by Ctrl-C.
+**Exit codes.** 0: it ran. 1: a check failed, in `audit` (of the part that `--fail-on` names; with `--strict` also one
+that is not clear), or a verdict, where `--fail` asks for it. 2: it could not run; the last line says why and what to
+do. 130: it was stopped by Ctrl-C.
 
 **Completion.** `veridical --install-completion` teaches the shell to complete commands, options, and the names of
 methods, checks, metrics, causes and parts.
@@ -74,7 +74,7 @@ def table(known: dict[str, Any]) -> str:
 
 def section(name: str, record: type) -> str:
     """One command: what it does, examples, and the options that only it has."""
-    shared = {field.name for each in (*SHARED, asked.Given) for field in fields(each)}
+    shared = {field.name for each in (*SHARED, options.ModelArguments) for field in fields(each)}
     own = {key: each for key, each in settings(record).items() if key not in shared}
     parts = [f"## {name}", str(record.__doc__), "```sh\n" + "\n".join(EXAMPLES[name]) + "\n```"]
     return "\n\n".join([*parts, table(own)] if own else parts)

@@ -1,4 +1,4 @@
-"""What the reference reads in the code: fields with the comments behind them, and examples in docstrings."""
+"""What the reference reads in the code where docstrings lack it: fields with the comments behind them, examples."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import griffe
 
 COMMENT = re.compile(r"  # (?!noqa|type:)(.+)$")
 EXAMPLE = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)
+UNDER_HEADING = re.compile(r"^Examples\n-+$", re.MULTILINE)
+TABLED = re.compile(r"^(?:Parameters|Attributes)\n-+$", re.MULTILINE)
 
 
 def fields(record: griffe.Class) -> list[str]:
@@ -27,16 +29,17 @@ def fields(record: griffe.Class) -> list[str]:
 
 
 class Comments(griffe.Extension):
-    """The docstring of a class gets a table of its fields; examples in docstrings are code."""
+    """The docstring of a class gets a table of its fields, unless it has one."""
 
     def on_instance(self, *, obj: griffe.Object, **more: Any) -> None:
-        if obj.docstring is not None:
+        """Examples without a heading are code, too."""
+        if obj.docstring is not None and not UNDER_HEADING.search(obj.docstring.value):
             obj.docstring.value = EXAMPLE.sub(
                 lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", obj.docstring.value
             )
 
     def on_class_members(self, *, cls: griffe.Class, **more: Any) -> None:
         lines = fields(cls)
-        if lines and cls.docstring is not None:
+        if lines and cls.docstring is not None and not TABLED.search(cls.docstring.value):
             table = "\n".join(["| field | what it is |", "| --- | --- |", *lines])
             cls.docstring.value = f"{cls.docstring.value}\n\n{table}\n"

@@ -9,13 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from veridical.packing.columns import arrow_schema
-from veridical.serialize import SCHEMA
+from veridical.storage.schema import SCHEMA, arrow_schema
 
 SOURCE = Path(__file__).parents[1] / "schema" / f"veridical-{SCHEMA}.json"
 DOCUMENT: dict[str, Any] = json.loads(SOURCE.read_text(encoding="utf-8"))
 DEFS: dict[str, Any] = DOCUMENT["$defs"]
-HEAD = "| {} | type | meaning | since |\n| --- | --- | --- | --- |\n"
+HEAD = "| {} | type | meaning |\n| --- | --- | --- |\n"
 APART = {  # columns of a Parquet file that stand otherwise in JSON
     "target": "the output that was explained, as text",
     "target_is_index": "whether that is a position among the outputs",
@@ -29,12 +28,6 @@ APART = {  # columns of a Parquet file that stand otherwise in JSON
     "own": "the row's own value for each part, where it is a float; empty where parts have none",
     "own_texts": "the row's own values that are no floats, each as JSON; empty where all are",
 }
-ALIKE = {
-    "row_name": "row",
-    "own_texts": "own",
-    "target_class": "row",
-}  # columns that came with a field of another name
-
 BESIDE = {  # columns of the parts of a store, after those of explanations
     "row": ("int64", "the number of the row in X; `row_name` is empty where rows have no names"),
     "error": ("string", "why there is no explanation: the columns of explanations are empty then"),
@@ -54,7 +47,7 @@ MANIFEST = {
     "represent": ("string", "digest of what the representer makes of the first rows"),
     "data": ("object", "digests of the first rows (`first`), and of all, by where they are"),
     "keep": ("list of string", "columns that are not the model's"),
-    "chunk_rows": ("integer", "rows a part; the last has fewer"),
+    "chunk_rows": ("integer", "rows per chunk; the last has fewer"),
     "answers": ("null or list of list of number", "the model's answers to the first rows"),
     "n_rows": ("null or integer", "rows in all; null where that is not known before the end"),
     "complete": ("boolean", "whether all rows are there"),
@@ -71,7 +64,7 @@ RECEIPT = {
     "n_passed": ("integer", "explanations that can be believed"),
     "fidelity": ("number", "sum of those that are known"),
     "n_fidelity": ("integer", "how many that are"),
-    "digest": ("string", "of the content, in hexadecimal: a SHA-256 a row, added up modulo 2^256"),
+    "digest": ("string", "of the content, in hexadecimal: one SHA-256 per row, added up modulo 2^256"),
 }
 STORES = {
     "beside": (BESIDE, "column"),
@@ -97,24 +90,24 @@ def kind_of(field: Mapping[str, Any]) -> str:
     return " or ".join(names) if isinstance(names, list) else str(names)
 
 
-def lines(named: Mapping[str, Any], since: int) -> Iterator[str]:
-    """One line a field; nested objects have theirs below."""
+def lines(named: Mapping[str, Any]) -> Iterator[str]:
+    """One line per field; nested objects have theirs below."""
     for name, field in named.items():
         meaning = field.get("description") or DEFS.get(kind_of(field), {}).get("description", "")
-        yield f"| `{name}` | {kind_of(field)} | {meaning} | {field.get('since', since)} |\n"
+        yield f"| `{name}` | {kind_of(field)} | {meaning} |\n"
         inner = field.get("properties", {})
-        yield from lines({f"{name}.{key}": value for key, value in inner.items()}, field.get("since", since))
+        yield from lines({f"{name}.{key}": value for key, value in inner.items()})
 
 
 def section(name: str) -> str:
     """What is said of one kind of object."""
     kind = DEFS[name]
-    since, said = kind.get("since", 1), f"### {name}\n\n{kind['description']}\n\n"
+    said = f"### {name}\n\n{kind['description']}\n\n"
     if "properties" in kind:
-        return said + HEAD.format("field") + "".join(lines(kind["properties"], since))
+        return said + HEAD.format("field") + "".join(lines(kind["properties"]))
     if "prefixItems" in kind:
         places = {field["title"]: field for field in kind["prefixItems"]}
-        return f"{said}A list, by place:\n\n" + HEAD.format("place") + "".join(lines(places, since))
+        return f"{said}A list, by place:\n\n" + HEAD.format("place") + "".join(lines(places))
     if "anyOf" in kind:
         tags = {", ".join(each.get("properties", {})) or kind_of(each): each for each in kind["anyOf"]}
         told = [f"| `{tag}` | {each.get('description', 'as it is')} |\n" for tag, each in tags.items()]
@@ -129,10 +122,9 @@ def parquet() -> str:
     known = DEFS["explanation"]["properties"]
     found = [HEAD.format("column")]
     for column in arrow_schema(pa):
-        since = known.get(ALIKE.get(column.name, column.name), {}).get("since", 1)
         meaning = APART.get(column.name) or known[column.name]["description"]
         kind = str(column.type).replace("list<element: ", "list<").replace("list<item: ", "list<")
-        found.append(f"| `{column.name}` | {kind} | {meaning} | {since} |\n")
+        found.append(f"| `{column.name}` | {kind} | {meaning} |\n")
     return "".join(found)
 
 
@@ -148,5 +140,5 @@ def table(name: str) -> str:
     if name == "parquet":
         return parquet()
     if name == "head":
-        return HEAD.format("field") + "".join(lines(DOCUMENT["properties"], 1))
+        return HEAD.format("field") + "".join(lines(DOCUMENT["properties"]))
     return "\n".join(map(section, DEFS))

@@ -55,14 +55,12 @@ def made() -> dict[str, str]:
         "gallery.md": gallery(),
         "benchmarks.md": benchmarks,
         "changelog.md": changes,
-        "contributing.md": contributing,
+        "contributing.md": links.turned_from_root(contributing),
     }
 
 
 def on_page_markdown(markdown: str, page: Any, **more: Any) -> str:
     """Tables that are folded away are Markdown, too; links to files that pages are made of lead to the pages."""
-    if page.file.src_uri == "screenshots.md":
-        page.meta["search"] = {"boost": 0.01}  # it names everything, and tells of nothing
     unfolded = FOLDED.sub(r'<details markdown="1">\n\1', markdown)
     return links.turned(unfolded, page.file.src_uri, experiments())
 

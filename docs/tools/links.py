@@ -7,12 +7,14 @@ import re
 from collections.abc import Mapping
 
 LINK = re.compile(r"\]\(((?:\.\./)+[^)#\s]+)(#[^)\s]+)?\)")
+FROM_ROOT = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]+)?\)")
 PLACES = {  # of files in the repository, and of what is made of them in the site
+    "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "benchmarks.md",
     "examples/README.md": "gallery.md",
     "experiments/README.md": "experiments/index.md",
-    "src/veridical/attribute": "reference/attribute.md",
+    "src/veridical/methods": "reference/methods.md",
 }
 
 
@@ -36,3 +38,13 @@ def turned(markdown: str, page: str, cut: Mapping[str, str]) -> str:
         return f"]({posixpath.relpath(place, folder or '.')}{at})" if place else found[0]
 
     return LINK.sub(turn, markdown)
+
+
+def turned_from_root(markdown: str) -> str:
+    """A page at the root of the repository that becomes one at the root of the site."""
+
+    def turn(found: re.Match[str]) -> str:
+        place = PLACES.get(found[1], found[1].removeprefix("docs/"))
+        return f"]({place}{found[2] or ''})"
+
+    return FROM_ROOT.sub(turn, markdown)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests"))
+sys.path.append(str(ROOT))
 
 from PIL import Image  # noqa: E402
 
-from browser import Look, started  # noqa: E402
 from examples import PICTURES, scripts  # noqa: E402 - after the path
+from tests.builders.browser import Look, started  # noqa: E402
 
 MOST = 40_000  # bytes of a picture
 

@@ -1,4 +1,4 @@
-"""The pages of the reference: every public name, by the module that it comes from."""
+"""The pages of the reference: ten names first, then the flat names, then a section per namespace."""
 
 from __future__ import annotations
 
@@ -6,77 +6,66 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 SOURCE = Path(__file__).parents[2] / "src" / "veridical"
-PAGES = {  # page to its title and lead, and which names it has: their kind, or the package of their module
-    "functions": (
-        "Functions",
-        "What is called: each takes a model, a representer and instances, or what others gave.",
-    ),
-    "represent": ("Representers", "What can be taken away, and what stands in for it."),
-    "attribute": (
-        "Methods",
-        "How much each part counts: settings that `vd.explain(…, method=…)` takes, and theirs.",
-    ),
-    "summarize": ("Groups and concepts", "From many explanations to few."),
-    "debug": ("Causes, checks and plants", "What makes models wrong, and whether explanations show it."),
-    "scale": ("Engines and stores", "Many rows on many machines, and where their explanations are kept."),
-    "records": ("Records and errors", "What comes back. Records are frozen, and their arrays read-only."),
+TEN = ("explain", "explain_many", "Rows", "Words", "Superpixels", "Lime", "pick", "compare", "audit", "load")
+KINDS = {  # the other flat names, by what they are for: a heading to packages, in the order of the page
+    "Functions": ("api", "checks.concepts", "scale.picks", "storage"),
+    "Representers": ("representations",),
+    "Methods and models": ("methods", "evidence", "models"),
+    "Records and errors": ("",),
 }
-ORDER = (  # modules and packages, in the order in which a reader wants them
-    "records",
-    *(f"represent.{kind}" for kind in ("rows", "words", "pictures", "sounds", "series", "fields", "")),
-    *(f"attribute.{kind}" for kind in ("lime", "shapley", "occlusion", "undo", "sensitivity", "")),
-    *("masks", "api", "reports", "differences", "picks", "summarize.", "evaluate.", "belief", "known", "debug."),
-)
 SEAM = '["!^_", "!^(source|run)$"]'  # what engines have is told once, where one is added
 DEFINED = ast.ClassDef, ast.FunctionDef
-PLAIN = "\n    options:\n      merge_init_into_class: false"  # nobody makes a record by hand
+RECORDS = {"records", "errors", "scale.stores.store"}  # whose classes nobody makes by hand
 
 
 @cache
-def public() -> dict[str, list[str]]:
-    """Modules with a public name, in the order in which they are used, to their names."""
-    found: dict[str, list[str]] = {}
-    for node in ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [each.asname or each.name for each in node.names]
-            kept = [name for name in names if not name.startswith("_")]
-            found.setdefault(node.module.removeprefix("veridical."), []).extend(kept)
-    return {module: _as_defined(module, found[module]) for module in sorted(found, key=_rank) if found[module]}
+def flat() -> dict[str, str]:
+    """Flat names to their modules, in the order of the table in ``__init__``."""
+    homes = _table(ast.parse(_source("")).body, "_HOMES")
+    return {name: module.removeprefix("veridical.") for module, names in homes.items() for name in names}
 
 
-def _as_defined(module: str, names: list[str]) -> list[str]:
-    """Names in the order in which their module defines them."""
-    defined = [getattr(node, "name", "") for node in ast.parse(_source(module)).body]
-    return sorted(names, key=lambda name: defined.index(name) if name in defined else len(defined))
+@cache
+def namespaces() -> dict[str, str]:
+    """Namespaces to their modules."""
+    found = _table(ast.parse(_source("")).body, "_NAMESPACES")
+    return {name: module.removeprefix("veridical.") for name, module in sorted(found.items())}
+
+
+def _table(body: list[ast.stmt], name: str) -> Any:
+    """The literal that a module gives this name."""
+    for node in body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return ast.literal_eval(node.value)
+    return ()
+
+
+@cache
+def names_in(namespace: str) -> dict[str, str]:
+    """The public names of a module, and the module that defines each; registries aside."""
+    body = ast.parse(_source(namespace)).body
+    body = [*body, *(inner for node in body if isinstance(node, ast.If) for inner in node.body)]
+    homes = {
+        (each.asname or each.name): (node.module or "").removeprefix("veridical.")
+        for node in body
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+    }
+    return {name: homes.get(name, namespace) for name in _table(body, "__all__") if not name.isupper()}
 
 
 def _source(module: str) -> str:
-    path = SOURCE.joinpath(*module.split("."))
+    path = SOURCE.joinpath(*module.split(".")) if module else SOURCE
     return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
 
 
-def _rank(module: str) -> int:
-    return next((rank for rank, start in enumerate(ORDER) if module.startswith(start)), len(ORDER))
-
-
-def page_of(module: str, name: str) -> str:
-    """The page that shows a name."""
-    package, last = module.partition(".")[0], module.rpartition(".")[2]
-    if package in {"attribute", "masks"}:
-        return "attribute"
-    if name[0].islower() and package != "scale":
-        return "functions"
-    if last in {"records", "errors", "audit"} or package not in PAGES:
-        return "records"
-    return package
-
-
 def about(module: str) -> str:
-    """The first sentence of a module."""
+    """The first paragraph of what a module says of itself."""
     first = (ast.get_docstring(ast.parse(_source(module))) or "").partition("\n\n")[0]
-    return " ".join(first.split())
+    return " ".join(first.split()).replace("``", "`")
 
 
 def sentence(module: str, name: str) -> str:
@@ -88,45 +77,92 @@ def sentence(module: str, name: str) -> str:
     return next(filter(None, told), "").partition("\n")[0].replace("|", "\\|").replace("``", "`")
 
 
-def shown(page: str) -> str:
-    """One page: its names, below headings that are their modules."""
-    title, lead = PAGES[page]
-    lines = [f"# {title}", lead]
-    for module, names in public().items():
-        mine = [name for name in names if page_of(module, name) == page]
-        if mine:
-            found = [f"::: veridical.{module}.{name}{_options(module, name, page)}" for name in mine]
-            lines += [f"## {module}", about(module), *found]
-    return "\n\n".join(lines) + "\n"
-
-
 def _is_module(module: str, name: str) -> bool:
     return SOURCE.joinpath(*module.split("."), f"{name}.py").exists()
 
 
-def _options(module: str, name: str, page: str) -> str:
-    """How a name is shown: a module by what it says is public."""
-    if not _is_module(module, name):
-        return PLAIN if page == "records" else ""
-    listed = re.search(r"__all__ = (\[.*?\])", _source(f"{module}.{name}"), re.DOTALL)
-    return f"\n    options:\n      members: {listed[1]}\n      filters: {SEAM}" if listed else ""
+def entry(shown: str, module: str, name: str) -> str:
+    """What mkdocstrings makes a section of, under the name that users write."""
+    options = [f"heading: {shown}", f"toc_label: {shown}"]
+    if _is_module(module, name):
+        listed = re.search(r"__all__ = (\[.*?\])", _source(f"{module}.{name}"), re.DOTALL)
+        options += [f"members: {listed[1]}", f"filters: {SEAM}"] if listed else []
+    elif module in RECORDS:
+        options += ["merge_init_into_class: false"]
+    lines = "".join(f"\n      {option}" for option in options)
+    return f"::: veridical.{module}.{name}\n    options:{lines}"
+
+
+def first() -> str:
+    """The page of the ten names."""
+    lead = "These explain, compare, check and read back, after `import veridical as vd`."
+    return "\n\n".join(
+        ["# The ten names most people need", lead, *(entry(f"vd.{name}", flat()[name], name) for name in TEN)]
+    )
+
+
+def others() -> str:
+    """The page of the other flat names, by what they are for."""
+    lines, left = ["# Other names", "What else is in `vd` itself, without a namespace."], dict(flat())
+    for name in TEN:
+        del left[name]
+    for title, packages in KINDS.items():
+        mine = [name for name, module in left.items() if module.startswith(packages)]
+        lines += [f"## {title}", *(entry(f"vd.{name}", left.pop(name), name) for name in mine)]
+    return "\n\n".join(lines)
+
+
+@cache
+def homes() -> dict[tuple[str, str], tuple[str, str]]:
+    """The only place where each name is shown: (module, name) to its page and the name that users write."""
+    found = {(module, name): ("first" if name in TEN else "flat", f"vd.{name}") for name, module in flat().items()}
+    owned = ((space, name) for space in namespaces() for name in names_in(namespaces()[space]))
+    for space, name in owned:
+        found.setdefault((names_in(namespaces()[space])[name], name), (space, f"vd.{space}.{name}"))
+    return found
+
+
+def section(space: str) -> str:
+    """The page of a namespace: a table of its names, then those that are shown nowhere else."""
+    module = namespaces()[space]
+    found = names_in(module)
+    lines = [f"# vd.{space}", about(module)]
+    if found:
+        lines += [table({f"vd.{space}.{name}": (home, name) for name, home in found.items()})]
+    mine = {name: home for name, home in found.items() if homes()[home, name][0] == space}
+    lines += [entry(f"vd.{space}.{name}", home, name) for name, home in mine.items()]
+    return "\n\n".join(lines)
+
+
+def table(names: dict[str, tuple[str, str]]) -> str:
+    """Names as users write them, each with a link and what it is in a sentence."""
+    rows = [
+        f"| [`{shown}`][veridical.{module}.{name}] | {sentence(module, name)} |"
+        for shown, (module, name) in names.items()
+    ]
+    return "\n".join(["| name | what it is |", "| --- | --- |", *rows])
 
 
 def index() -> str:
     """All names on one page, each with what it is in a sentence."""
-    lines = ["# All names", "Everything that `import veridical as vd` gives, by what it is for."]
-    every = [(module, name) for module, names in public().items() for name in names]
-    for page, (title, _) in PAGES.items():
-        mine = [
-            f"| [`{name}`][veridical.{module}.{name}] | {sentence(module, name)} |"
-            for module, name in every
-            if page_of(module, name) == page
+    others = {name: module for name, module in flat().items() if name not in TEN}
+    spaces = [f"| [`vd.{space}`]({space}.md) | {about(module)} |" for space, module in namespaces().items()]
+    return "\n\n".join(
+        [
+            "# All names",
+            "Everything that `import veridical as vd` gives.",
+            "## [The ten names most people need](first.md)",
+            table({f"vd.{name}": (flat()[name], name) for name in TEN}),
+            "## [Other names](flat.md)",
+            table({f"vd.{name}": (module, name) for name, module in others.items()}),
+            "## Namespaces",
+            "\n".join(["| namespace | what it holds |", "| --- | --- |", *spaces]),
         ]
-        lines += [f"## [{title}]({page}.md)", "\n".join(["| name | what it is |", "| --- | --- |", *mine])]
-    return "\n\n".join(lines) + "\n"
+    )
 
 
 def reference() -> dict[str, str]:
     """All pages of the reference, by their places in the site."""
-    pages = {f"reference/{page}.md": re.sub(r"\n{3,}", "\n\n", shown(page)) for page in PAGES}
-    return {"reference/index.md": index(), **pages}
+    pages = {"index": index(), "first": first(), "flat": others()}
+    pages |= {space: section(space) for space in namespaces()}
+    return {f"reference/{name}.md": re.sub(r"\n{3,}", "\n\n", text) + "\n" for name, text in pages.items()}

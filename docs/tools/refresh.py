@@ -13,7 +13,7 @@ from typing import Any
 import matplotlib
 
 from blocks import DOCS, pages, run
-from tables import filled
+from filling import filled
 
 INK = "svg {color: #1f2328} text {fill: currentColor} @media (prefers-color-scheme: dark) {svg {color: #e6edf3}}"
 
@@ -46,6 +46,7 @@ def refresh(page: Path) -> None:
 
 
 def main(named: list[str]) -> None:
+    os.environ["COLUMNS"] = "80"
     chosen = [Path(name).resolve() for name in named] or pages()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # what the pages save goes here

@@ -1,9 +1,9 @@
 """A detector of singing voice in music (Schlüter and Lehner, 2018, as attacked by Praher et al., 2021) in torch.
 
-It hears a log-mel spectrogram as ``vd.Mel()`` makes it, 80 bands of 70 frames a second, and says of every frame
-how much it sounds like a voice, from the 57 frames before it and the 57 after it: 115 frames, 1.64 seconds. There
-is no padding, and what would skip frames is spread out in time instead: a whole song in one pass gives, frame by
-frame, the very numbers that its windows give one by one.
+It hears a log-mel spectrogram as ``vd.sounds.Mel()`` makes it, 80 bands of 70 frames a second, and says of every
+frame how much it sounds like a voice, from the 57 frames before it and the 57 after it: 115 frames, 1.64 seconds.
+There is no padding, and what would skip frames is spread out in time instead: a whole song in one pass gives,
+frame by frame, the very numbers that its windows give one by one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch.nn.functional import conv2d
 
 import veridical as vd
 
-MEL = vd.Mel()  # its front end: 22,050 samples a second
+MEL = vd.sounds.Mel()  # its front end: 22,050 samples a second
 BANDS, FRAMES = MEL.n_mels, 115  # what one answer is made of
 NEAR = FRAMES // 2  # frames before and after the one that is asked about
 STEADY = 15  # frames over which a longer excerpt is judged

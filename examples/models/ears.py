@@ -10,8 +10,8 @@ import torch
 import veridical as vd
 
 
-def filters(mel: vd.Mel, pitch: torch.Tensor) -> torch.Tensor:
-    """The bank of ``vd.Mel`` (n, bands, bins) for sounds that shall be heard so many times as high, (n,)."""
+def filters(mel: vd.sounds.Mel, pitch: torch.Tensor) -> torch.Tensor:
+    """The bank of ``Mel`` (n, bands, bins) for sounds that shall be heard so many times as high, (n,)."""
     bins = torch.linspace(0, mel.rate / 2, mel.n_fft // 2 + 1, dtype=torch.float64, device=pitch.device)
     return triangles(replace(mel, n_mels=mel.n_mels + 1).hertz, (pitch[:, None] * bins)[:, None])
 

@@ -40,7 +40,7 @@ class Songs:
 
     @property
     def log_mels(self) -> torch.Tensor:
-        """(songs, bands, frames), as ``vd.Mel()`` has them."""
+        """(songs, bands, frames), as ``vd.sounds.Mel()`` has them."""
         return torch.cat([MEL.levels(some.float()) for some in self.spectra.split(8)])
 
 

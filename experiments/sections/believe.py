@@ -12,7 +12,7 @@ import calibration
 from calibration import NAMES, Judged, area, binned, covered, judged, said, unseen
 from cells import Cell
 from sections.markdown import table, target
-from veridical.evaluate.believe import FILLED, LEFT_OUT, Calibration
+from veridical.metrics.belief import FILLED, LEFT_OUT, Calibration
 
 NETWORKS = ("digits", "pictures")
 SEEN = (0, 1, 2)  # seeds that the fit may see

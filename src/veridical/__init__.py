@@ -1,226 +1,158 @@
 """Explain any model's predictions, and say with evidence how far each explanation can be believed."""
 
-from veridical.api import explain, explain_many, group, rerun
-from veridical.attribute.chance import RandomParts
-from veridical.attribute.choose import forward_selection, highest_weights, lasso_path
-from veridical.attribute.counterfactual import Counterfactual
-from veridical.attribute.either import Either
-from veridical.attribute.evidence import TopK
-from veridical.attribute.factory import Factory
-from veridical.attribute.gradients import Gradient, InputXGradient, SmoothGrad, SmoothGradSquared, VarGrad
-from veridical.attribute.greedy import Greedy
-from veridical.attribute.lime import Lime
-from veridical.attribute.linear import Linear
-from veridical.attribute.maps import Maps
-from veridical.attribute.network import Network
-from veridical.attribute.occlusion import Occlusion
-from veridical.attribute.parzen import Parzen
-from veridical.attribute.paths import ExpectedGradients, IntegratedGradients
-from veridical.attribute.patterns import PatternAttribution, PatternNet
-from veridical.attribute.rectifiers import DeconvNet, GuidedBackprop
-from veridical.attribute.relevance import LrpEpsilon, LrpPresetAFlat
-from veridical.attribute.sensitivity import Sensitivity
-from veridical.attribute.shapley import KernelShap
-from veridical.attribute.tree import Tree
-from veridical.attribute.undo import Undo
-from veridical.belief import believe
-from veridical.debug.adversary.contents import DrawnShape, NoisyParts, SwappedParts
-from veridical.debug.adversary.domains import Spectrum, Waveform
-from veridical.debug.adversary.gradient import CarliniWagner, Pgd
-from veridical.debug.adversary.records import Cause
-from veridical.debug.adversary.search import Spsa, Square
-from veridical.debug.adversary.swaps import EditedColumns, SwappedWords
-from veridical.debug.audit import Audit, Result
-from veridical.debug.concepts import Concept, tcav
-from veridical.debug.plant import Background, Column, Patch, Tone, Word
-from veridical.debug.records import Subject
-from veridical.debug.spurious import Spurious
-from veridical.differences import compare
-from veridical.errors import InputError, MissingPackage, ModelError, NotApplicable, VeridicalError
-from veridical.evaluate.differences import Difference
-from veridical.evaluate.records import Comparison, Curve, Example, Metric, Report, Score, Trial
-from veridical.known import causes
-from veridical.masks import Gaussian
-from veridical.pages import Page
-from veridical.picks import pick, pick_at_random, pick_for_two
-from veridical.records import VERSION as __version__
-from veridical.records import Explanation, Explanations, Measured, Neighborhood, Part, Verdict
-from veridical.reports import audit, debug, evaluate, veracity
-from veridical.represent.discretize import Continuous, Deciles, Edges, Entropy, Quantiles, Quartiles
-from veridical.represent.fields import Fields
-from veridical.represent.fill import (
-    Blur,
-    Constant,
-    Fallback,
-    Inpaint,
-    Interpolate,
-    Least,
-    Noise,
-    PartMean,
-    WholeMean,
-)
-from veridical.represent.low_rank import LowRank
-from veridical.represent.mel import Mel
-from veridical.represent.pictures import Grid, Superpixels
-from veridical.represent.rows import Rows
-from veridical.represent.segment import Felzenszwalb, Quickshift, Slic
-from veridical.represent.series import Bands, ChangePoints, Windows
-from veridical.represent.sounds import Slices, Stems, Tiles
-from veridical.represent.tokens import Tokens
-from veridical.represent.words import Sentences, Words
-from veridical.scale import engines
-from veridical.scale.stores.store import Store
-from veridical.serialize import load
-from veridical.summarize.baselines import ClusterThenExplain, ExplainThenCluster, GlobalLinear, ModelTree, PickLime
-from veridical.summarize.concepts import Concepts
-from veridical.summarize.gime import Gime
-from veridical.summarize.local import Around
-from veridical.summarize.mame import Mame
-from veridical.summarize.maple import Maple
-from veridical.summarize.mixture import Mixture
-from veridical.summarize.records import Grouping, Membership, Pick, Region
+from __future__ import annotations
 
-__all__ = [
-    "Around",
-    "Audit",
-    "Background",
-    "Bands",
-    "Blur",
-    "CarliniWagner",
-    "Cause",
-    "ChangePoints",
-    "ClusterThenExplain",
-    "Column",
-    "Comparison",
-    "Concept",
-    "Concepts",
-    "Constant",
-    "Continuous",
-    "Counterfactual",
-    "Curve",
-    "Deciles",
-    "DeconvNet",
-    "Difference",
-    "DrawnShape",
-    "Edges",
-    "EditedColumns",
-    "Either",
-    "Entropy",
-    "Example",
-    "ExpectedGradients",
-    "ExplainThenCluster",
-    "Explanation",
-    "Explanations",
-    "Factory",
-    "Fallback",
-    "Felzenszwalb",
-    "Fields",
-    "Gaussian",
-    "Gime",
-    "GlobalLinear",
-    "Gradient",
-    "Greedy",
-    "Grid",
-    "Grouping",
-    "GuidedBackprop",
-    "Inpaint",
-    "InputError",
-    "InputXGradient",
-    "IntegratedGradients",
-    "Interpolate",
-    "KernelShap",
-    "Least",
-    "Lime",
-    "Linear",
-    "LowRank",
-    "LrpEpsilon",
-    "LrpPresetAFlat",
-    "Mame",
-    "Maple",
-    "Maps",
-    "Measured",
-    "Mel",
-    "Membership",
-    "Metric",
-    "MissingPackage",
-    "Mixture",
-    "ModelError",
-    "ModelTree",
-    "Neighborhood",
-    "Network",
-    "Noise",
-    "NoisyParts",
-    "NotApplicable",
-    "Occlusion",
-    "Page",
-    "Part",
-    "PartMean",
-    "Parzen",
-    "Patch",
-    "PatternAttribution",
-    "PatternNet",
-    "Pgd",
-    "Pick",
-    "PickLime",
-    "Quantiles",
-    "Quartiles",
-    "Quickshift",
-    "RandomParts",
-    "Region",
-    "Report",
-    "Result",
-    "Rows",
-    "Score",
-    "Sensitivity",
-    "Sentences",
-    "Slic",
-    "Slices",
-    "SmoothGrad",
-    "SmoothGradSquared",
-    "Spectrum",
-    "Spsa",
-    "Spurious",
-    "Square",
-    "Stems",
-    "Store",
-    "Subject",
-    "Superpixels",
-    "SwappedParts",
-    "SwappedWords",
-    "Tiles",
-    "Tokens",
-    "Tone",
-    "TopK",
-    "Tree",
-    "Trial",
-    "Undo",
-    "VarGrad",
-    "Verdict",
-    "VeridicalError",
-    "Waveform",
-    "WholeMean",
-    "Windows",
-    "Word",
-    "Words",
-    "__version__",
-    "audit",
-    "believe",
-    "causes",
-    "compare",
-    "debug",
-    "engines",
-    "evaluate",
-    "explain",
-    "explain_many",
-    "forward_selection",
-    "group",
-    "highest_weights",
-    "lasso_path",
-    "load",
-    "pick",
-    "pick_at_random",
-    "pick_for_two",
-    "rerun",
-    "tcav",
-    "veracity",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from veridical import checks as checks
+    from veridical import comparisons as comparisons
+    from veridical import errors as errors
+    from veridical import groundtruth as groundtruth
+    from veridical import methods as methods
+    from veridical import metrics as metrics
+    from veridical import networks as gradients  # noqa: F401
+    from veridical import records as records
+    from veridical import surrogates as surrogates
+    from veridical import toys as toys
+    from veridical.api import audit as audit
+    from veridical.api import believe as believe
+    from veridical.api import causes as causes
+    from veridical.api import compare as compare
+    from veridical.api import debug as debug
+    from veridical.api import evaluate as evaluate
+    from veridical.api import explain as explain
+    from veridical.api import explain_many as explain_many
+    from veridical.api import group as group
+    from veridical.api import rerun as rerun
+    from veridical.api import veracity as veracity
+    from veridical.checks import concepts as concepts
+    from veridical.checks import shortcuts as shortcuts
+    from veridical.checks.concepts import tcav as tcav
+    from veridical.checks.subjects import Subject as Subject
+    from veridical.errors import VeridicalError as VeridicalError
+    from veridical.evidence.verdicts import TopK as TopK
+    from veridical.groundtruth import attacks as attacks
+    from veridical.groundtruth import edits as edits
+    from veridical.methods import baselines as baselines
+    from veridical.methods.contrast import Contrast as Contrast
+    from veridical.methods.lime import Lime as Lime
+    from veridical.methods.occlusion import Occlusion as Occlusion
+    from veridical.methods.sensitivity import Sensitivity as Sensitivity
+    from veridical.methods.shapley import KernelShap as KernelShap
+    from veridical.models.adapters import Factory as Factory
+    from veridical.models.torch_modules import Network as Network
+    from veridical.records import VERSION as __version__  # noqa: F401
+    from veridical.records import Explanation as Explanation
+    from veridical.records import Explanations as Explanations
+    from veridical.records import Page as Page
+    from veridical.records import Verdict as Verdict
+    from veridical.representations import bins as bins
+    from veridical.representations import fills as fills
+    from veridical.representations import segmentation as segments  # noqa: F401
+    from veridical.representations import sounds as sounds
+    from veridical.representations.fields import Fields as Fields
+    from veridical.representations.images import Grid as Grid
+    from veridical.representations.images import Superpixels as Superpixels
+    from veridical.representations.series import Bands as Bands
+    from veridical.representations.series import Windows as Windows
+    from veridical.representations.sounds import Slices as Slices
+    from veridical.representations.sounds import Stems as Stems
+    from veridical.representations.sounds import Tiles as Tiles
+    from veridical.representations.tables.rows import Rows as Rows
+    from veridical.representations.tokens import Tokens as Tokens
+    from veridical.representations.words import Sentences as Sentences
+    from veridical.representations.words import Words as Words
+    from veridical.sampling import kernels as kernels
+    from veridical.scale import engines as engines
+    from veridical.scale import picks as picks
+    from veridical.scale.picks import pick as pick
+    from veridical.scale.stores.store import Store as Store
+    from veridical.scale.stores.store import load as load
+    from veridical.summaries import groupings as groupings
+    from veridical.surrogates import selection as selectors  # noqa: F401
+
+# Where public names are found when they are first used: functions and classes, then the namespaces of all others.
+_HOMES = {
+    "veridical.api": (
+        "audit",
+        "believe",
+        "causes",
+        "compare",
+        "debug",
+        "evaluate",
+        "explain",
+        "explain_many",
+        "group",
+        "rerun",
+        "veracity",
+    ),
+    "veridical.checks.concepts": ("tcav",),
+    "veridical.checks.subjects": ("Subject",),
+    "veridical.errors": ("VeridicalError",),
+    "veridical.evidence.verdicts": ("TopK",),
+    "veridical.methods.contrast": ("Contrast",),
+    "veridical.methods.lime": ("Lime",),
+    "veridical.methods.occlusion": ("Occlusion",),
+    "veridical.methods.sensitivity": ("Sensitivity",),
+    "veridical.methods.shapley": ("KernelShap",),
+    "veridical.models.adapters": ("Factory",),
+    "veridical.models.torch_modules": ("Network",),
+    "veridical.records": ("Explanation", "Explanations", "Page", "Verdict"),
+    "veridical.representations.fields": ("Fields",),
+    "veridical.representations.images": ("Grid", "Superpixels"),
+    "veridical.representations.series": ("Bands", "Windows"),
+    "veridical.representations.sounds": ("Slices", "Stems", "Tiles"),
+    "veridical.representations.tables.rows": ("Rows",),
+    "veridical.representations.tokens": ("Tokens",),
+    "veridical.representations.words": ("Sentences", "Words"),
+    "veridical.scale.picks": ("pick",),
+    "veridical.scale.stores.store": ("Store", "load"),
+}
+_NAMESPACES = {
+    "attacks": "veridical.groundtruth.attacks",
+    "baselines": "veridical.methods.baselines",
+    "bins": "veridical.representations.bins",
+    "checks": "veridical.checks",
+    "comparisons": "veridical.comparisons",
+    "concepts": "veridical.checks.concepts",
+    "edits": "veridical.groundtruth.edits",
+    "engines": "veridical.scale.engines",
+    "errors": "veridical.errors",
+    "fills": "veridical.representations.fills",
+    "gradients": "veridical.networks",
+    "groundtruth": "veridical.groundtruth",
+    "groupings": "veridical.summaries.groupings",
+    "kernels": "veridical.sampling.kernels",
+    "methods": "veridical.methods",
+    "metrics": "veridical.metrics",
+    "picks": "veridical.scale.picks",
+    "records": "veridical.records",
+    "segments": "veridical.representations.segmentation",
+    "selectors": "veridical.surrogates.selection",
+    "shortcuts": "veridical.checks.shortcuts",
+    "sounds": "veridical.representations.sounds",
+    "surrogates": "veridical.surrogates",
+    "toys": "veridical.toys",
+}
+
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+__all__ = sorted([*_MODULES, *_NAMESPACES, "__version__"])
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _NAMESPACES:
+            value = import_module(_NAMESPACES[name])
+        elif name in _MODULES:
+            value = getattr(import_module(_MODULES[name]), name)
+        elif name == "__version__":
+            value = import_module("veridical.records").VERSION
+        else:
+            raise AttributeError(f"module 'veridical' has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -4,7 +4,7 @@ import sys
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        from veridical_command import main
+        from veridical.cli import main
 
         sys.exit(main())
     from veridical.demo import demo

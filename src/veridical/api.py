@@ -1,99 +1,671 @@
-"""The border: checks and defaults, then calls down."""
+"""Every public function: arguments are checked once, defaults filled in, and the rooms called."""
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
-from veridical.attribute import METHODS, SETTINGS
-from veridical.attribute.ask import heard
-from veridical.attribute.given import answered, checked_representer, listed, name_unseen, seed_of
-from veridical.attribute.many import Plan, Track, explain_all, explain_each
-from veridical.attribute.models import Explainable, model_of
-from veridical.attribute.recipe import restore
-from veridical.attribute.single import one_thread
-from veridical.attribute.targets import check_single, is_several, predicted, target_of_recipe
-from veridical.debug.chosen import method_asked, most_calls, settings_of
-from veridical.errors import InputError, RowsFailedWarning, VeridicalError, check_whole
-from veridical.evaluate.scene import own_batch
-from veridical.keywords import teach_keywords
-from veridical.records import Explanation, Explanations, Method, Representer
-from veridical.render.progress import Progress, beating, counting
-from veridical.represent.row_names import get_row_name
-from veridical.scale.engines.local import engine_asked
-from veridical.scale.engines.pools import Engine
-from veridical.scale.runs import Run, chunk_size, explain_here, explain_in_memory, explain_into, source_of
-from veridical.scale.sources.files import paths_of
-from veridical.scale.sources.memory import refuse_foreign
-from veridical.scale.stores.store import Store, instances_of
-from veridical.scale.work import Job
-from veridical.summarize import GROUPINGS
-from veridical.summarize.group import Wanted, group_all
-from veridical.summarize.mixture import Mixture
-from veridical.summarize.records import Grouping
-from veridical.summarize.task import Groups
+from veridical.checks import audits
+from veridical.checks.audits import Audit
+from veridical.checks.subjects import Check, Subject, Train
+from veridical.comparisons.alignment import RowSet, match_rows, pair_rows
+from veridical.comparisons.differences import Difference, differ, differ_over_rows
+from veridical.display.progress import Progress, beating, counting
+from veridical.errors import InputError, ModelError, RowsFailedWarning, VeridicalError, check_whole, teach_keywords
+from veridical.groundtruth import CAUSES
+from veridical.groundtruth.causes import Cause, CauseKind, Decision, choose_aim
+from veridical.groundtruth.trials import examine_causes
+from veridical.groundtruth.veracity import build_veracity_report, check_kind, plan_veracity
+from veridical.methods.lime import Lime
+from veridical.methods.many import CHUNK, Plan, ProgressCallback, explain_all, explain_each
+from veridical.methods.registry import METHODS, SETTINGS, choose_settings, resolve_names
+from veridical.methods.results import restore
+from veridical.metrics.belief import judge_belief
+from veridical.metrics.evaluations import (
+    Evaluation,
+    build_report,
+    check_truth,
+    choose_metrics,
+    evaluate_instances,
+    name_methods,
+)
+from veridical.metrics.reports import Metric, Report
+from veridical.metrics.scenes import own_batch
+from veridical.models.adapters import Explainable, model_of
+from veridical.models.outputs import Model, with_progress
+from veridical.models.targets import predict_classes, target_of_recipe
+from veridical.models.validation import (
+    check_explanations,
+    check_list,
+    check_request,
+    explanations_of,
+    get_row_name,
+    name_unseen,
+    one_thread,
+    seed_of,
+)
+from veridical.protocols import Limited, Method, Representer
+from veridical.records import Explanation, Explanations, Verdict
+from veridical.scale.driver import BLOCKS, Job, Run, explain_here, explain_in_memory, explain_into
+from veridical.scale.engines.local import Engine, check_engine
+from veridical.scale.sources import instance_source, paths_of, refuse_foreign
+from veridical.scale.stores.store import Store, instances_of, load
+from veridical.summaries.groupings import GROUPINGS
+from veridical.summaries.groupings.groups import Grouping, GroupingRequest, group_all
+from veridical.summaries.groupings.mixture import Mixture
+from veridical.summaries.groupings.tasks import Groups
+
+NO_METHODS = (*GROUPINGS.values(), *CAUSES.values())  # settings for another purpose
+_choose_method = partial(
+    choose_settings, default=Lime(), example="vd.Lime(n_samples=2000)", others=NO_METHODS, known=METHODS
+)
+
+
+@teach_keywords
+def believe(
+    model: Explainable,
+    representer: Representer,
+    x: Any,
+    why: Explanation,
+    *,
+    target: Any = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    progress: ProgressCallback | None = None,
+) -> Verdict:
+    """Estimate how probable it is that the heaviest feature of an explanation caused the output.
+
+    Features are removed in several ways that fail differently, and the verdict rests on how far these agree with
+    the explanation, whatever method it is by. It says nothing about outputs that many features cause together.
+
+    Parameters
+    ----------
+    model : estimator, booster, torch or Keras network, pipeline, or callable
+        The model itself, or a function of a batch that returns one number or one row of numbers per input.
+    representer : Rows, Words, Superpixels or another representer
+        What the features are and how they are changed, such as ``vd.Rows(X_train)``.
+    x : instance
+        The instance that was explained.
+    why : Explanation
+        The explanation to test.
+    target : class, Output or callable, optional
+        Needed where the target of the explanation was a function.
+    classes : sequence, optional
+        Names of the model's outputs, in their order, where the model does not know them.
+    rng : int or numpy.random.Generator, default 0
+        The seed: the same seed gives the same result, bit by bit.
+    progress : callable, optional
+        Wraps the iteration, as ``tqdm.tqdm`` does; ``lambda work, total: work`` is silent. By default a bar appears
+        in terminals and notebooks after a second.
+
+    Returns
+    -------
+    Verdict
+        ``observed`` is the probability, ``measures`` are the numbers behind it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> def predict(pictures):
+    ...     return 1 / (1 + np.exp(-pictures[:, 2:4, 2:4].sum(axis=(1, 2))))
+    >>> x = np.zeros((8, 8))
+    >>> x[2:4, 2:4] = 1.0
+    >>> parts = vd.Grid(4, 4)
+    >>> vd.believe(predict, parts, x, vd.explain(predict, parts, x, method=vd.methods.Undo())).passed
+    True
+    """
+    if not isinstance(why, Explanation):
+        raise InputError(f"why wants an explanation, as vd.explain gives it, not {type(why).__name__}")
+    asked = check_request(model, representer, classes=classes, rng=rng)
+    with _count_calls(asked.model, progress) as own:
+        return judge_belief(own, asked.representer(x), why, target=target, seed=asked.seed)
+
+
+@teach_keywords
+def compare(first: Any, second: Any, *, names: Sequence[str] = ("first", "second")) -> Difference:
+    """Compare two explanations: two models, two classes, two rows, or before and after.
+
+    Rows are matched by their names (index labels, ids) where both sides have names, and by position where they have
+    none. Columns of tables are compared column by column and words by what they are; regions of pictures, sounds
+    and series must lie at the same places. Give the two sides different seeds (``rng``): their noise is then
+    independent, and smaller differences can be found. In wide tables, explain the row with several seeds on each
+    side, and give the two lists.
+
+    Parameters
+    ----------
+    first, second : Explanation, Explanations, Store, list or path
+        The two sides: one explanation each, or many of the same rows. A store is read a little at a time; a path is
+        that of a store or of a file that either was saved in.
+    names : pair of str, default ("first", "second")
+        What to call the two sides.
+
+    Returns
+    -------
+    Difference
+        The second minus the first, with intervals; ``larger`` says which features differ by more than the noise.
+
+    Raises
+    ------
+    InputError
+        If the two sides do not explain the same rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> rows = vd.Rows(X, names=["age", "height", "debt"])
+    >>> old = vd.explain(lambda X: X[:, 0] + X[:, 2], rows, X[0])
+    >>> new = vd.explain(lambda X: X[:, 0] - X[:, 2], rows, X[0], rng=1)
+    >>> found = vd.compare(old, new, names=("old", "new"))
+    >>> [name for name, larger in zip(found.names, found.larger) if larger]
+    ['debt = 0.6404']
+    """
+    a, b = _read("first", first), _read("second", second)
+    titles = tuple(names) if isinstance(names, (list, tuple)) else ()
+    if (
+        len(titles) != 2
+        or not all(isinstance(name, str) and name.strip() for name in titles)
+        or titles[0] == titles[1]
+    ):
+        raise InputError(f'names are two different texts, such as ("before", "after"), not {names!r}')
+    if isinstance(a, Explanation) and isinstance(b, Explanation):
+        return differ(a, b, titles)
+    if not isinstance(a, Explanation) and not isinstance(b, Explanation):
+        one, other, notes = match_rows(_row_set(a), _row_set(b))
+        if one.n_rows != other.n_rows:
+            raise InputError(
+                "both must explain the same rows in the same order, but there are "
+                f"{one.n_rows} explanations and {other.n_rows}"
+            )
+        found = differ_over_rows((one.source, other.source), one.n_rows, pair_rows(one, other), titles)
+        return replace(found, notes=(*notes, *found.notes))
+    kinds = [
+        f"one {type(each).__name__}" if isinstance(each, Explanation) else f"{len(each)} of them"
+        for each in (a, b)
+    ]
+    raise InputError(f"compare wants one explanation and one, or many and as many, not {kinds[0]} and {kinds[1]}")
+
+
+def _read(which: str, given: Any) -> Explanation | Explanations | Store:
+    """An explanation or many, given or saved."""
+    if isinstance(given, (str, Path)):
+        found = load(given)
+        if isinstance(found, (Explanation, Explanations, Store)):
+            return found
+        raise InputError(f"{str(given)!r} holds one {type(found).__name__}, and explanations were wanted")
+    if isinstance(given, (Explanation, Explanations, Store)):
+        return given
+    return Explanations(explanations_of(which, given))
+
+
+def _row_set(many: Explanations | Store) -> RowSet:
+    """Explanations of many rows, as they are compared."""
+    if isinstance(many, Explanations):
+        return RowSet.in_memory(many)
+    return RowSet(many, many.row_names(), many.n_rows, many.numbered, complete=bool(many.manifest["complete"]))
+
+
+@teach_keywords
+def causes(
+    model: Explainable,
+    representer: Representer,
+    X: Any,
+    *,
+    kind: CauseKind,
+    threshold: float | None = None,
+    wanted: Any = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    progress: ProgressCallback | None = None,
+) -> tuple[Cause, ...]:
+    """Change instances until the model decides otherwise: one cause per instance, with what was changed.
+
+    Parameters
+    ----------
+    model : estimator, booster, torch or Keras network, pipeline, or callable
+        The model itself, or a function of a batch that returns one number or one row of numbers per input.
+    representer : Rows, Words, Superpixels or another representer
+        What the features are and how they are changed, such as ``vd.Rows(X_train)``.
+    X : instances
+        The instances to change.
+    kind : kind of cause
+        How they are changed, such as ``vd.attacks.Pgd()`` or ``vd.edits.NoisyParts()``.
+    threshold : float, optional
+        Where a single output, or the second of two, makes the decision; by default 0.5.
+    wanted : class or sequence, optional
+        The class that each decision is turned into; by default the other one, or the next class.
+    classes : sequence, optional
+        Names of the model's outputs, in their order, where the model does not know them.
+    rng : int or numpy.random.Generator, default 0
+        The seed: the same seed gives the same result, bit by bit.
+    progress : callable, optional
+        Wraps the iteration, as ``tqdm.tqdm`` does; ``lambda work, total: work`` is silent. By default a bar appears
+        in terminals and notebooks after a second.
+
+    Returns
+    -------
+    tuple of Cause
+        The instance ``x``, its ``changed`` copy, the ``label`` of the one and the ``wanted`` label of the other.
+        Where no cause was found, ``success`` is False and ``reason`` says why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> def predict(pictures):
+    ...     return 1 / (1 + np.exp(-pictures[:, 2:4, 2:4].sum(axis=(1, 2))))
+    >>> X = np.random.default_rng(0).normal(size=(4, 8, 8))
+    >>> found = vd.causes(predict, vd.Grid(4, 4), X, kind=vd.edits.DrawnShape())
+    >>> found[0].label, found[0].wanted, found[0].success
+    (0, 1, True)
+    """
+    search = check_kind(kind, "kind")
+    asked = check_request(model, representer, classes=classes, rng=rng)
+    with _count_calls(asked.model, progress) as own:
+        aim = choose_aim(own, asked.representer, X, decision=Decision(threshold), wanted=wanted)
+        return search(aim, asked.seed)
+
+
+@teach_keywords
+def evaluate(
+    model: Explainable,
+    representer: Representer,
+    X: Any,
+    *,
+    methods: Any,
+    metrics: Sequence[str | Metric] | None = None,
+    truth: Sequence[Any] | None = None,
+    randomized: Explainable | None = None,
+    target: Any = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    progress: ProgressCallback | None = None,
+) -> Report:
+    """Measure how good the explanations of methods are, beside null baselines.
+
+    Each metric is also measured on a random explanation, on a constant one (both as heavy as the median of the
+    methods'), and on each method's own weights shuffled over the features.
+
+    Parameters
+    ----------
+    model : estimator, booster, torch or Keras network, pipeline, or callable
+        The model itself, or a function of a batch that returns one number or one row of numbers per input.
+    representer : Rows, Words, Superpixels or another representer
+        What the features are and how they are changed, such as ``vd.Rows(X_train)``.
+    X : instances
+        The instances to explain.
+    methods : method, str, list or mapping
+        The methods to examine, such as ``[vd.Lime(), vd.KernelShap()]``, or a mapping of names to them.
+    metrics : sequence of str or Metric, optional
+        Names of metrics, or ``vd.metrics.Metric`` objects; by default all that apply.
+    truth : sequence, optional
+        What matters in each instance: one bool per feature, names of features or columns, or an array of the shape
+        of the picture, series or spectrogram.
+    randomized : model, optional
+        The same model with random parameters, for metrics that compare with it.
+    target : class, Output or callable, optional
+        One output for all instances; by default the predicted class of each.
+    classes : sequence, optional
+        Names of the model's outputs, in their order, where the model does not know them.
+    rng : int or numpy.random.Generator, default 0
+        The seed: the same seed gives the same result, bit by bit.
+    progress : callable, optional
+        Wraps the iteration, as ``tqdm.tqdm`` does; ``lambda work, total: work`` is silent. By default a bar appears
+        in terminals and notebooks after a second.
+
+    Returns
+    -------
+    Report
+        One score per metric and method, with intervals; ``sentences`` say who is best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> def predict(X):
+    ...     return 3 * X[:, 0] + X[:, 1]
+    >>> report = vd.evaluate(predict, vd.Rows(X), X[:12], methods=vd.Lime(), metrics=["correlation"])
+    >>> report.sentences
+    ('correlation (higher is better): Lime has 1.',)
+    """
+    single = "evaluate takes one target for all instances; call it once for each"
+    asked = check_request(model, representer, target=target, classes=classes, rng=rng, single=single)
+    instances = asked.representer.each(X)
+    found = _choose_methods(methods)
+    progress = progress or Progress()
+    plan = Evaluation(
+        model=with_progress(asked.model, beating(progress)),
+        represent=asked.representer,
+        instances=instances,
+        methods=found,
+        metrics=choose_metrics(metrics, truth=truth is not None, randomized=randomized is not None),
+        target=target,
+        seed=asked.seed,
+        truth=check_truth(truth, instances),
+        randomized=None if randomized is None else model_of(randomized, classes),
+    )
+    return build_report(plan, list(progress(evaluate_instances(plan), total=len(instances))))
+
+
+@teach_keywords
+def veracity(
+    model: Explainable,
+    representer: Representer,
+    X: Any,
+    *,
+    methods: Any,
+    causes: Any = None,
+    y: Any = None,
+    threshold: float | None = None,
+    wanted: Any = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    progress: ProgressCallback | None = None,
+) -> Report:
+    """Change instances until the model decides wrongly, and test whether explanations name what was changed.
+
+    The cause of each wrong decision is known: a small adversarial change, or other content in known features. The
+    methods see the model and the changed instance alone, and explain the wrong label; the features to which they
+    give the most weight are compared with the truth (Praher et al. 2021, and more), beside references that know it
+    (the size of the change in each feature, a greedy oracle) and null baselines.
+
+    Parameters
+    ----------
+    model : estimator, booster, torch or Keras network, pipeline, or callable
+        The model itself, or a function of a batch that returns one number or one row of numbers per input.
+    representer : Rows, Words, Superpixels or another representer
+        What the features are and how they are changed, such as ``vd.Rows(X_train)``.
+    X : instances
+        The instances to change.
+    methods : method, str, list or mapping
+        The methods to examine, such as ``[vd.Lime(), vd.KernelShap()]``, or a mapping of names to them.
+    causes : kind of cause, list or mapping, optional
+        Kinds such as ``[vd.attacks.Pgd(), vd.edits.NoisyParts()]``, or a mapping of names to them; by default some
+        that fit the instances and the model.
+    y : sequence, optional
+        The right answers: instances that the model decides wrongly by itself are left out.
+    threshold : float, optional
+        Where a single output, or the second of two, makes the decision; by default 0.5.
+    wanted : class or sequence, optional
+        The class that each decision is turned into; by default the other one, or the next class.
+    classes : sequence, optional
+        Names of the model's outputs, in their order, where the model does not know them.
+    rng : int or numpy.random.Generator, default 0
+        The seed: the same seed gives the same result, bit by bit.
+    progress : callable, optional
+        Wraps the iteration, as ``tqdm.tqdm`` does; ``lambda work, total: work`` is silent. By default a bar appears
+        in terminals and notebooks after a second.
+
+    Returns
+    -------
+    Report
+        With ``references``, ``curves``, ``findings`` (one sentence per method) and ``examples``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import veridical as vd
+    >>> def predict(pictures):
+    ...     return 1 / (1 + np.exp(-pictures[:, 2:4, 2:4].sum(axis=(1, 2))))
+    >>> X = np.random.default_rng(0).normal(size=(12, 8, 8))
+    >>> report = vd.veracity(predict, vd.Grid(4, 4), X, methods=vd.methods.Undo(), causes=vd.edits.SwappedParts())
+    >>> report.findings
+    ('Undo: the heaviest feature is guilty in 100 % of SwappedParts (random features: 25 %).',)
+    """
+    found = _choose_methods(methods)
+    progress = progress or Progress("decisions")
+    asked = check_request(model, representer, classes=classes, rng=rng)
+    data = (with_progress(asked.model, beating(progress)), asked.representer, X)
+    decision = Decision(threshold)
+    plan = plan_veracity(data, found, causes, y=y, decision=decision, wanted=wanted, seed=asked.seed)
+    return build_veracity_report(plan, list(progress(examine_causes(plan), total=len(plan))))
+
+
+@teach_keywords
+def debug(
+    model: Explainable,
+    representer: Representer,
+    X: Any,
+    *,
+    check: str | Check = "randomize",
+    method: Method | str | None = None,
+    y: Any = None,
+    train: Train | None = None,
+    training: tuple[Any, Any] | None = None,
+    region: Any = None,
+    shifted: Any = None,
+    target: Any = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    progress: ProgressCallback | None = None,
+) -> Verdict:
+    """Run one check: whether explanations would show a broken model, or whether this model is broken.
+
+    Parameters
+    ----------
+    model : estimator, booster, torch or Keras network, pipeline, or callable
+        The model itself, or a function of a batch that returns one number or one row of numbers per input.
+    representer : Rows, Words, Superpixels or another representer
+        What the features are and how they are changed, such as ``vd.Rows(X_train)``.
+    X : instances
+        The instances that the check looks at.
+    check : str or callable, default "randomize"
+        A name in ``vd.checks.CHECKS``, or a function ``(method, subject, rng) -> Verdict``.
+    method : method or str, optional
+        Settings such as ``vd.KernelShap()``, or a name such as "kernel_shap"; by default ``vd.Lime()``.
+    y, train, training, region, shifted
+        What is known about the model and its data: see ``vd.Subject``.
+    target : class, Output or callable, optional
+        One output for all instances; by default the predicted class of each.
+    classes : sequence, optional
+        Names of the model's outputs, in their order, where the model does not know them.
+    rng : int or numpy.random.Generator, default 0
+        The seed: the same seed gives the same result, bit by bit.
+    progress : callable, optional
+        Wraps the iteration, as ``tqdm.tqdm`` does; ``lambda work, total: work`` is silent. By default a bar appears
+        in terminals and notebooks after a second.
+
+    Returns
+    -------
+    Verdict
+        Passed if nothing wrong was found; ``nulls`` are what null baselines get.
+
+    Raises
+    ------
+    NotApplicable
+        If the check needs something that was not given; the message says what.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> import veridical as vd
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = GaussianNB().fit(X, y)
+    >>> method = vd.Lime(n_samples=256)
+    >>> vd.debug(model.predict_proba, vd.Rows(X), X, y=y, check="randomize", method=method).passed
+    True
+    """
+    subject = Subject(model, representer, X, y, train, training, region, shifted, target, classes)
+    with counting(progress or Progress("calls")) as report:
+        return audits.run_check(check, _choose_method(method), audits.count_queries(subject, report), rng)
+
+
+@teach_keywords
+def audit(
+    model: Explainable | Subject,
+    representer: Representer | None = None,
+    X: Any = None,
+    *,
+    y: Any = None,
+    train: Train | None = None,
+    training: tuple[Any, Any] | None = None,
+    region: Any = None,
+    shifted: Any = None,
+    methods: Any = None,
+    checks: Sequence[str | Check] | None = None,
+    target: Any = None,
+    classes: Sequence[Any] | None = None,
+    fail_on: str = "both",
+    strict: bool = False,
+    rng: int | np.random.Generator = 0,
+    progress: ProgressCallback | None = None,
+) -> Audit:
+    """Run all checks that apply to a model and its data, before it is shipped.
+
+    The more is given, the more can be checked; a check that does not apply says what it needs. Each verdict is the
+    one that ``vd.debug`` gives with the same ``rng``.
+
+    Parameters
+    ----------
+    model : model or Subject
+        A ``vd.Subject``, which holds all that follows up to ``classes``; or a model, as for ``vd.explain``.
+    representer : Rows, Words, Superpixels or another representer
+        What the features are and how they are changed, such as ``vd.Rows(X_train)``.
+    X : instances
+        The instances that the checks look at.
+    y, train, training, region, shifted
+        What is known about the model and its data: see ``vd.Subject``.
+    methods : method, str, list or mapping, optional
+        The methods whose explanations are checked: by default ``vd.Lime()``, and two gradient methods for networks.
+    checks : sequence of str or callable, optional
+        Names in ``vd.checks.CHECKS``, or functions; by default all.
+    target : class, Output or callable, optional
+        One output for all instances; by default the predicted class of each.
+    classes : sequence, optional
+        Names of the model's outputs, in their order, where the model does not know them.
+    fail_on : {"both", "model", "method"}, default "both"
+        Which part decides the exit code: checks of the model and its data, or of its explanations.
+    strict : bool, default False
+        Count checks that are not clear as failed.
+    rng : int or numpy.random.Generator, default 0
+        The seed: the same seed gives the same result, bit by bit.
+    progress : callable, optional
+        Wraps the iteration, as ``tqdm.tqdm`` does; ``lambda work, total: work`` is silent. By default a bar appears
+        in terminals and notebooks after a second.
+
+    Returns
+    -------
+    Audit
+        ``exit_code`` is 0 if nothing failed, 1 if a check failed or broke, 2 if nothing could be decided;
+        ``part("model")`` and ``part("method")`` are its two parts; ``save`` writes .html, .json, .xml (JUnit), .csv
+        and more.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> import veridical as vd
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = GaussianNB().fit(X, y)
+    >>> found = vd.audit(model.predict_proba, vd.Rows(X), X, y=y, checks=["randomize"])
+    >>> found.sentence
+    'Its explanations: the check passed.'
+    """
+    rest = (representer, X, y, train, training, region, shifted, target, classes)
+    subject = model if isinstance(model, Subject) else Subject(model, *rest)  # type: ignore[arg-type]
+    if subject is model and any(each is not None for each in rest):
+        raise InputError(
+            "a vd.Subject says it all: besides it, give methods, checks, fail_on, strict and rng at most"
+        )
+    Audit("", (), fail_on=fail_on, strict=strict)  # refuses what they cannot be, before anything is run
+    found = {name: _choose_method(method) for name, method in audits.choose_methods(methods, subject).items()}
+    entropy: Any = seed_of(rng).entropy
+    progress = progress or Progress("checks")
+    counting_subject, chosen = audits.count_queries(subject, beating(progress)), audits.choose_checks(checks)
+    results = audits.run_checks(counting_subject, found, chosen, int(entropy))
+    total = sum(1 if name in audits.MODEL_CHECKS else len(found) for name in chosen)
+    done = list(progress(results, total=total))
+    return audits.build_audit(counting_subject, found, chosen, int(entropy), done, fail_on=fail_on, strict=strict)
 
 
 @overload
 def explain(
-    predict: Explainable,
-    represent: Representer,
+    model: Explainable,
+    representer: Representer,
     x: Any,
     *,
     target: list[Any] | tuple[Any, ...],
     method: Method | str | None = None,
-    purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
-    track: Track | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Explanations: ...
 @overload
 def explain(
-    predict: Explainable,
-    represent: Representer,
+    model: Explainable,
+    representer: Representer,
     x: Any,
     *,
     target: Any = None,
     method: Method | str | None = None,
-    purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
-    track: Track | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Explanation: ...
 @teach_keywords
 def explain(
-    predict: Explainable,
-    represent: Representer,
+    model: Explainable,
+    representer: Representer,
     x: Any,
     *,
     target: Any = None,
     method: Method | str | None = None,
-    purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
-    track: Track | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Explanation | Explanations:
     """Explain one prediction.
 
-    ``predict`` is the model itself or a function of a batch: an estimator or pipeline (asked by its
-    ``predict_proba``, else ``decision_function``, else ``predict``), a booster of XGBoost, LightGBM or CatBoost, a
-    Keras or torch network, a text-classification pipeline of Hugging Face, or a function that returns one number
-    or one row of numbers per input. ``target`` is the class itself, as the model or ``classes`` name it, a
-    position among the outputs such as ``vd.records.Output(0)``, or a function of the outputs (n, k); where no
-    classes are known, a number is a position. By default it is the predicted class. A list of targets gives one
-    explanation each, from the same samples. The same ``rng`` gives the same bits.
+    Parameters
+    ----------
+    model : estimator, booster, torch or Keras network, pipeline, or callable
+        The model itself, or a function of a batch that returns one number or one row of numbers per input. Of an
+        estimator or pipeline ``predict_proba`` is called, else ``decision_function``, else ``predict``.
+    representer : Rows, Words, Superpixels or another representer
+        What the features are and how they are changed, such as ``vd.Rows(X_train)``.
+    x : instance
+        A row, a text, a picture …: what the representer is for.
+    target : class, Output, callable or list, optional
+        The output to explain: the class itself, as the model or ``classes`` name it; a position such as
+        ``vd.records.Output(0)``; or a function of the outputs (n, k). Where no classes are known, a number is a
+        position. By default the predicted class. A list of targets gives one explanation each, from the same
+        samples.
+    method : method or str, optional
+        Settings such as ``vd.KernelShap()``, or a name such as "kernel_shap"; by default ``vd.Lime()``.
+    classes : sequence, optional
+        Names of the model's outputs, in their order, where the model does not know them.
+    rng : int or numpy.random.Generator, default 0
+        The seed: the same seed gives the same result, bit by bit.
+    progress : callable, optional
+        Wraps the iteration, as ``tqdm.tqdm`` does; ``lambda work, total: work`` is silent. By default a bar appears
+        in terminals and notebooks after a second.
 
-    ``purpose`` says what is asked, where parts have something around them, and chooses the method: "content" (what
-    each part holds), "change" (where a small change would act) or "either" (it is not known which). Without it the
-    method is ``vd.Lime()``; a method may be given by its name, such as "lime". Long work shows how many inputs the
-    model has answered, as ``explain_many`` its rows.
+    Returns
+    -------
+    Explanation
+        Weights with intervals, a verdict, and all that was measured; ``Explanations`` for a list of targets.
 
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message says what to give.
+    ModelError
+        If the model fails, or its outputs cannot be explained.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.linear_model import LogisticRegression
     >>> import veridical as vd
@@ -101,35 +673,32 @@ def explain(
     >>> model = LogisticRegression(max_iter=10_000).fit(wine.data, wine.target)
     >>> why = vd.explain(model, vd.Rows(wine.data), wine.data.iloc[0])
     >>> why.top(1)[0][0]
-    'proline > 985'
+    'proline = 1065'
     """
-    model = model_of(predict, classes)
-    work = method_asked(method, purpose)
-    seed = seed_of(rng)
-    several = is_several(target, model.classes)
-    targets = list(target) if several else [target]
-    if not targets:
-        raise InputError("the list of targets is empty: name at least one, or leave target out")
-    representation, most = checked_representer(represent)(x), most_calls(work)
-    with counting(track or Progress("calls, at most"), most) as hear, name_unseen(representation):
-        if model.decide is not None and any(each is None for each in targets):
-            own = predicted(model, own_batch(representation, seed))[0]
-            targets = [own if each is None else each for each in targets]
-        found = answered(work(heard(model, hear), representation, targets, seed), len(targets))
-    if (name := get_row_name(represent, x)) is not None:
+    asked = check_request(model, representer, target=target, classes=classes, rng=rng)
+    targets, seed, work = asked.targets, asked.seed, _choose_method(method)
+    representation = asked.representer(x)
+    try:
+        with _count_calls(asked.model, progress, "calls, at most", work) as own:
+            if own.decide is not None and any(each is None for each in targets):
+                predicted = predict_classes(own, own_batch(representation, seed))[0]
+                targets = tuple(predicted if each is None else each for each in targets)
+            found = check_explanations(work(own, representation, targets, seed), len(targets))
+    except ModelError as error:
+        raise name_unseen(error, representation) from error.__cause__
+    if (name := get_row_name(representer, x)) is not None:
         found = tuple(replace(each, row=name) for each in found)
-    return Explanations(found) if several else found[0]
+    return Explanations(found) if asked.several else found[0]
 
 
 @overload
 def explain_many(
-    predict: Explainable,
-    represent: Representer,
+    model: Explainable,
+    representer: Representer,
     X: Any,
     *,
     target: Any = None,
     method: Method | str | None = None,
-    purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
     batch_size: int | None = None,
@@ -137,17 +706,16 @@ def explain_many(
     engine: Engine | None = None,
     store: None = None,
     keep: Sequence[str] = (),
-    track: Track | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Explanations: ...
 @overload
 def explain_many(
-    predict: Explainable,
-    represent: Representer,
+    model: Explainable,
+    representer: Representer,
     X: Any,
     *,
     target: Any = None,
     method: Method | str | None = None,
-    purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
     batch_size: int | None = None,
@@ -155,17 +723,16 @@ def explain_many(
     engine: Engine | None = None,
     store: str | Path,
     keep: Sequence[str] = (),
-    track: Track | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Store: ...
 @teach_keywords
 def explain_many(
-    predict: Explainable,
-    represent: Representer,
+    model: Explainable,
+    representer: Representer,
     X: Any,
     *,
     target: Any = None,
     method: Method | str | None = None,
-    purpose: str | None = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
     batch_size: int | None = None,
@@ -173,26 +740,57 @@ def explain_many(
     engine: Engine | None = None,
     store: str | Path | None = None,
     keep: Sequence[str] = (),
-    track: Track | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Explanations | Store:
-    """Explain many predictions, with one shared sample for all of them where that is sound.
+    """Explain many predictions, from one shared sample where that is sound.
 
-    The errors of explanations that share a sample go together, so comparing rows is safer than each interval
-    says. ``batch_size`` and ``n_jobs`` change speed and memory, never a bit of the result; jobs are threads, which
-    pay where ``predict`` is slow and lets others run meanwhile. ``track`` wraps the iteration, as ``tqdm.tqdm``
-    does, and ``lambda work, total: work`` is silent; by default work of more than a second shows in a terminal or
-    notebook how far it is. A ``vd.Network`` on a GPU is asked in one stream, which never waits for a fit; what
-    comes out is what each gives alone, but for rounding. The rest is as for ``explain``.
+    The errors of explanations that share a sample are correlated, so comparing rows is safer than each interval
+    says. A ``vd.Network`` on a GPU is one stream that never waits for a fit.
 
-    Rows that are more than memory holds come from files and go into a folder. X is the path, folder, pattern or
-    list of paths of .parquet, .csv or .tsv files, or a table of the engine's own. ``store`` is the folder: rows
-    are explained and written a chunk at a time (4,096 of them, or ``batch_size`` in whole blocks of 1,024), a run
-    that was stopped goes on where it was, and rows that cannot be explained are written down with their error
-    (``vd.Store``). ``keep`` names columns that are not the model's, such as ids, and are stored beside the
-    explanations. ``engine`` says who does the work: ``vd.engines.Local(2)`` is two processes, each of which gets
-    the model once; a model that cannot be sent to one is given as ``vd.Factory(load_model)``. The rows' numbers
-    and the seed fix every bit, on any engine, in chunks of any size.
+    More rows than memory holds come from files and go into a folder: they are explained and written chunk by chunk,
+    a run that was stopped goes on where it was, and rows that cannot be explained are kept with their error. The
+    rows' numbers and the seed fix every bit, on any engine, in chunks of any size.
 
+    Parameters
+    ----------
+    model : estimator, booster, torch or Keras network, pipeline, or callable
+        The model itself, or a function of a batch that returns one number or one row of numbers per input.
+    representer : Rows, Words, Superpixels or another representer
+        What the features are and how they are changed, such as ``vd.Rows(X_train)``.
+    X : instances or path
+        Rows of a table, texts, pictures …; or the path, folder, pattern or list of paths of .parquet, .csv or .tsv
+        files; or a table of the engine's own.
+    target : class, Output or callable, optional
+        One output for all rows; by default the predicted class of each.
+    method : method or str, optional
+        Settings such as ``vd.KernelShap()``, or a name such as "kernel_shap"; by default ``vd.Lime()``.
+    classes : sequence, optional
+        Names of the model's outputs, in their order, where the model does not know them.
+    rng : int or numpy.random.Generator, default 0
+        The seed: the same seed gives the same result, bit by bit.
+    batch_size : int, optional
+        Rows that are worked on together; it changes speed and memory, never a bit of the result. With ``store``,
+        chunks are of 4,096 rows, or of this many in whole blocks of 1,024.
+    n_jobs : int, default 1
+        Number of threads, which pay where the model is slow and releases the lock.
+    engine : engine, optional
+        Who does the work: ``vd.engines.Local(2)`` is two processes, each of which gets the model once. A model that
+        cannot be sent to a process is given as ``vd.Factory(load_model)``.
+    store : str or Path, optional
+        The folder to write.
+    keep : sequence of str, optional
+        Columns that are not the model's, such as ids: they are stored beside the explanations.
+    progress : callable, optional
+        Wraps the iteration, as ``tqdm.tqdm`` does; ``lambda work, total: work`` is silent. By default a bar appears
+        in terminals and notebooks after a second.
+
+    Returns
+    -------
+    Explanations or Store
+        The explanations in memory, with rows that failed in ``failed``; or the store that was written.
+
+    Examples
+    --------
     >>> import tempfile
     >>> import numpy as np
     >>> import veridical as vd
@@ -202,29 +800,30 @@ def explain_many(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = vd.explain_many(predict, vd.Rows(X), X, store=f"{folder}/why", method=vd.Lime(n_samples=64))
     ...     len(store), store.manifest["n_calls"]
-    (2000, 2080)
+    (2000, 130016)
     """
-    model, represent = model_of(predict, classes), checked_representer(represent)
-    asked, seed = method_asked(method, purpose), seed_of(rng)
+    single = "explain_many takes one target for all rows; call it once for each"
+    asked = check_request(model, representer, target=target, classes=classes, rng=rng, single=single)
+    work, seed = _choose_method(method), asked.seed
     if batch_size is not None:
         check_whole("batch_size", batch_size)
-    check_single(target, model.classes, "explain_many explains one target per row; call it once for each target")
-    doing, track = engine_asked(engine, n_jobs), track or Progress()
-    told = heard(model, beating(track))
+    doing, progress = check_engine(engine, n_jobs), progress or Progress()
+    counted = with_progress(asked.model, beating(progress))
     if engine is None and store is None and not keep and paths_of(X) is None:
         refuse_foreign(X)
         plan = Plan(1000 if batch_size is None else int(batch_size), int(n_jobs))
         found = explain_in_memory(
-            represent,
+            representer,
             X,
-            lambda instances, rows: explain_each(asked, told, instances, target, seed, plan, rows),
-            track,
+            lambda instances, rows: explain_each(work, counted, instances, target, seed, plan, rows),
+            progress,
         )
         return _warned(found)
-    names = None if classes is None else model.classes
-    job = Job(predict, represent, asked, target, seed, names, keep=tuple(dict.fromkeys(listed("keep", keep))))
-    run = Run(doing, job, source_of(doing, X, job), track, chunk_size(batch_size))
-    return _warned(explain_here(run, told)) if store is None else explain_into(store, run, told)
+    names = None if classes is None else asked.model.classes
+    job = Job(model, representer, work, target, seed, names, keep=tuple(dict.fromkeys(check_list("keep", keep))))
+    size = -(-(BLOCKS * CHUNK if batch_size is None else batch_size) // CHUNK) * CHUNK  # whole blocks
+    run = Run(doing, job, instance_source(doing, X, representer, job.keep), progress, size)
+    return _warned(explain_here(run, counted)) if store is None else explain_into(store, run, counted)
 
 
 def _warned(found: Explanations) -> Explanations:
@@ -242,8 +841,8 @@ def _warned(found: Explanations) -> Explanations:
 
 @teach_keywords
 def group(
-    predict: Explainable,
-    represent: Representer,
+    model: Explainable,
+    representer: Representer,
     X: Any,
     *,
     k: int | Sequence[int],
@@ -253,18 +852,45 @@ def group(
     validation: Any = None,
     classes: Sequence[Any] | None = None,
     rng: int | np.random.Generator = 0,
-    track: Track | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Grouping:
     """Explain a model by k groups of instances, each with one sparse linear explanation and its region.
 
-    ``represent`` is ``vd.Rows(X_train)`` for a table, ``vd.Words()`` for texts. X may be a store, or its path: the
-    groups are those of its rows, or of about 10,000 drawn from more. ``k`` is a number of groups, or several of
-    them, such as ``range(2, 11)``: each is tried, and the fewest are kept that are as good as the best on
-    instances that were held out. ``n_features`` is the most features that an explanation has; a region is told by
-    few, too, unless the method says otherwise. ``method`` is how groups are found: ``vd.Mixture()`` by default, or
-    a peer such as ``vd.Gime()`` or ``vd.ModelTree()``. ``validation`` are instances to hold out; by default some
-    of X. ``target`` is one for all instances: unless it is given, the class that is predicted most often.
+    Parameters
+    ----------
+    model : estimator, booster, torch or Keras network, pipeline, or callable
+        The model itself, or a function of a batch that returns one number or one row of numbers per input.
+    representer : Rows or Words
+        ``vd.Rows(X_train)`` for a table, ``vd.Words()`` for texts.
+    X : instances, Store or path
+        The instances to group; of a store with more than 10,000 rows about so many are drawn.
+    k : int or sequence of int
+        The number of groups, or several such as ``range(2, 11)``: each is tried, and the fewest groups are kept that
+        are as good as the best on held-out instances.
+    n_features : int, default 5
+        The most features that an explanation has. A region is described by few, too, unless the method says
+        otherwise.
+    target : class, Output or callable, optional
+        One output for all instances; by default the class that is predicted most often.
+    method : grouping method or str, optional
+        How groups are found: ``vd.groupings.Mixture()`` by default, or another such as ``vd.groupings.Gime()``.
+    validation : instances, optional
+        Instances to hold out; by default some of X.
+    classes : sequence, optional
+        Names of the model's outputs, in their order, where the model does not know them.
+    rng : int or numpy.random.Generator, default 0
+        The seed: the same seed gives the same result, bit by bit.
+    progress : callable, optional
+        Wraps the iteration, as ``tqdm.tqdm`` does; ``lambda work, total: work`` is silent. By default a bar appears
+        in terminals and notebooks after a second.
 
+    Returns
+    -------
+    Grouping
+        Weights (k, d) and intercepts (k,) of the groups, and ``assign(X)`` for new instances.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import veridical as vd
     >>> X = np.random.default_rng(0).normal(size=(120, 3))
@@ -274,28 +900,48 @@ def group(
     >>> groups.weights.shape
     (2, 3)
     """
-    model, represent = model_of(predict, classes), checked_representer(represent)
+    single = "groups explain one target for all instances; call group once for each target"
+    asked = check_request(model, representer, target=target, classes=classes, rng=rng, single=single)
     ks = list(k) if isinstance(k, Iterable) and not isinstance(k, (str, bytes)) else [k]
     if not ks:
         raise InputError("k is an empty list: name at least one number of groups")
     for number in ks:
         check_whole("k, the number of groups,", number)
     check_whole("n_features", n_features)
-    check_single(
-        target, model.classes, "groups explain one target for all instances; call group once for each target"
-    )
-    work = Mixture() if method is None else settings_of(method, "vd.Mixture()", METHODS, GROUPINGS)
+    others = tuple(METHODS.values())
+    work = choose_settings(method, Mixture(), "vd.groupings.Mixture()", others, GROUPINGS)
     X, notes = instances_of(X)
-    with counting(track or Progress("calls")) as hear:
-        told = heard(model, hear)
-        wanted = Wanted(told, represent, X, validation, target, int(n_features), seed_of(rng))
-        found = group_all(work, wanted, sorted({int(n) for n in ks}))
+    with _count_calls(asked.model, progress) as own:
+        request = GroupingRequest(own, asked.representer, X, validation, target, int(n_features), asked.seed)
+        found = group_all(work, request, sorted({int(n) for n in ks}))
     return replace(found, notes=(*notes, *found.notes))
 
 
 @teach_keywords
-def rerun(predict: Explainable, represent: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:
-    """Make an explanation again from its recipe: the same model, background and row give the same bits."""
+def rerun(model: Explainable, representer: Representer, x: Any, recipe: Mapping[str, Any]) -> Explanation:
+    """Make an explanation again from its recipe: the same model, background and instance give the same bits.
+
+    Parameters
+    ----------
+    model : estimator, booster, torch or Keras network, pipeline, or callable
+        The model itself, or a function of a batch that returns one number or one row of numbers per input.
+    representer : Rows, Words, Superpixels or another representer
+        What the features are and how they are changed, such as ``vd.Rows(X_train)``.
+    x : instance
+        The instance that was explained.
+    recipe : mapping
+        ``why.recipe`` of the explanation.
+
+    Returns
+    -------
+    Explanation
+        The same explanation.
+
+    Raises
+    ------
+    InputError
+        If this is not the recipe of an explanation.
+    """
     try:
         method = restore(recipe["method"], SETTINGS)
         seed = np.random.SeedSequence(recipe["rng"]["entropy"], spawn_key=tuple(recipe["rng"]["spawn_key"]))
@@ -304,10 +950,30 @@ def rerun(predict: Explainable, represent: Representer, x: Any, recipe: Mapping[
         raise
     except Exception as cause:  # whatever is in the place of what was written
         raise InputError("this is not the recipe of an explanation: pass why.recipe") from cause
-    model, represent = model_of(predict, classes), checked_representer(represent)
-    target = target_of_recipe(recipe, model)
+    own = check_request(model, representer, classes=classes).model
+    target = target_of_recipe(recipe, own)
     with one_thread if shared or seed.spawn_key else nullcontext():  # as it was among many
         if not shared:
-            return answered(method(model, represent(x), [target], seed))[0]
-        rows = represent.each(x if getattr(x, "ndim", 1) == 2 else [x])
-        return next(explain_all(method, model, rows, target, seed, Plan()))
+            return check_explanations(method(own, representer(x), [target], seed))[0]
+        rows = representer.each(x if getattr(x, "ndim", 1) == 2 else [x])
+        return next(explain_all(method, own, rows, target, seed, Plan()))
+
+
+def _choose_methods(methods: Any) -> dict[str, Any]:
+    """Several methods by name."""
+    return {name: _choose_method(method) for name, method in name_methods(resolve_names(methods)).items()}
+
+
+@contextmanager
+def _count_calls(
+    model: Model, progress: ProgressCallback | None, unit: str = "calls", method: Any = None
+) -> Iterator[Model]:
+    """The model, which tells of every input that it answers to whoever watches; as it is where nobody does."""
+    ipython = sys.modules.get("IPython")
+    in_notebook = ipython is not None and ipython.get_ipython() is not None
+    if progress is None and not in_notebook and not (sys.stderr and sys.stderr.isatty()):
+        yield model
+        return
+    total = method.most_calls if isinstance(method, Limited) else None
+    with counting(progress or Progress(unit), total) as hear:
+        yield with_progress(model, hear)

@@ -45,14 +45,14 @@ def tumor() -> tuple[vd.Explanation, vd.Explanations]:
     return why, vd.explain_many(model.predict_proba, rows, test.head(50), target="malignant")
 
 
-def progression() -> tuple[vd.Explanation, vd.Grouping]:
+def progression() -> tuple[vd.Explanation, vd.groupings.Grouping]:
     """Gradient boosting on how diabetes progresses: the patient with the highest prediction, and three groups."""
     data = load_diabetes(as_frame=True, scaled=False)
     train, test, answers, _ = train_test_split(data.data, data.target, random_state=0, test_size=0.3)
     model = GradientBoostingRegressor(random_state=0).fit(train, answers)
     rows = vd.Rows(train)
     highest = test.iloc[model.predict(test).argmax()]
-    quick = vd.Mixture(n_starts=4)
+    quick = vd.groupings.Mixture(n_starts=4)
     return (
         vd.explain(model.predict, rows, highest),
         vd.group(model.predict, rows, train, k=3, n_features=3, method=quick, validation=test),
@@ -71,7 +71,7 @@ def paragraphs() -> tuple[list[str], list[str]]:
     return texts, topics
 
 
-def topic() -> tuple[vd.Explanation, vd.Report, vd.Audit]:
+def topic() -> tuple[vd.Explanation, vd.metrics.Report, vd.checks.Audit]:
     """A linear model of words that tells what a paragraph is about: one it is not sure of, scores, and an audit.
 
     The scores are of explanations of held-out paragraphs: by LIME, by taking away one word at a time, and by words
@@ -82,7 +82,7 @@ def topic() -> tuple[vd.Explanation, vd.Report, vd.Audit]:
     model = make_pipeline(TfidfVectorizer(stop_words="english"), LogisticRegression(C=10.0)).fit(train, answers)
     sure = model.predict_proba(test).max(axis=1)
     why = vd.explain(model.predict_proba, vd.Words(), test[abs(sure - 0.6).argmin()])
-    methods = [vd.Lime(n_samples=512), vd.Occlusion(), vd.RandomParts()]
+    methods = [vd.Lime(n_samples=512), vd.Occlusion(), vd.baselines.RandomParts()]
     metrics = ["correlation", "deletion"]
     scores = vd.evaluate(model.predict_proba, vd.Words(), test[:12], methods=methods, metrics=metrics)
     data = vd.Subject(model.predict_proba, vd.Words(), test[:30], training=(train, answers), region=["the"])

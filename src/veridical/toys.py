@@ -8,13 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from veridical.masks import ByLaw, Gaussian, Sizes, coins
-from veridical.records import Bools, Floats, Kernel, Part, Representation, Sample, Seed, Step
+from veridical.protocols import Kernel, Representation, Seed
+from veridical.records import Bools, Floats, Part, Sample, Step
+from veridical.sampling.kernels import Gaussian
+from veridical.sampling.masks import ByLaw, Sizes, coins
 
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A weighted sum of columns: the weight of a kept part is its coefficient times what keeping it changes."""
+    """A weighted sum of columns: the weight of a kept part is its coefficient times what keeping it changes.
+
+    Parameters
+    ----------
+    coefficients : tuple of float
+        One per column.
+    intercept : float, optional
+        The value of a row of zeros.
+
+    Examples
+    --------
+    >>> LinearModel((2.0, -1.0))([[1, 1], [0, 3]])
+    array([ 1., -3.])
+    """
 
     coefficients: tuple[float, ...]
     intercept: float = 0.0
@@ -24,17 +39,65 @@ class LinearModel:
 
 
 def all_of(*parts: int) -> Callable[[Floats], Floats]:
-    """1 if all of these parts are kept."""
+    """A function of masks that is 1 if all of these parts are kept.
+
+    Parameters
+    ----------
+    parts : int
+        Positions of the parts.
+
+    Returns
+    -------
+    callable
+        From masks (n, d) to numbers (n,).
+
+    Examples
+    --------
+    >>> all_of(0, 2)(np.array([[1.0, 1, 0], [1, 0, 1]]))
+    array([0., 1.])
+    """
     return lambda masks: np.asarray(masks)[:, list(parts)].min(axis=1)
 
 
 def any_of(*parts: int) -> Callable[[Floats], Floats]:
-    """1 if any of these parts is kept."""
+    """A function of masks that is 1 if any of these parts is kept.
+
+    Parameters
+    ----------
+    parts : int
+        Positions of the parts.
+
+    Returns
+    -------
+    callable
+        From masks (n, d) to numbers (n,).
+
+    Examples
+    --------
+    >>> any_of(0, 2)(np.array([[1.0, 1, 0], [1, 0, 1]]))
+    array([1., 1.])
+    """
     return lambda masks: np.asarray(masks)[:, list(parts)].max(axis=1)
 
 
 def one_of(first: int, second: int) -> Callable[[Floats], Floats]:
-    """1 if exactly one of two parts is kept."""
+    """A function of masks that is 1 if exactly one of two parts is kept.
+
+    Parameters
+    ----------
+    first, second : int
+        Positions of the parts.
+
+    Returns
+    -------
+    callable
+        From masks (n, d) to numbers (n,).
+
+    Examples
+    --------
+    >>> one_of(0, 1)(np.array([[1.0, 1, 0], [1, 0, 1]]))
+    array([0., 1.])
+    """
     return lambda masks: np.abs(np.asarray(masks)[:, first] - np.asarray(masks)[:, second])
 
 
@@ -43,6 +106,20 @@ class Game:
     """A representer for functions of masks: its instance is the number of parts, its inputs the masks.
 
     Any set function can be explained through it, so one with known values tests a method.
+
+    Parameters
+    ----------
+    law : callable, optional
+        How masks are drawn, by the number of parts.
+    kernel : callable, optional
+        How near a mask is to the whole, by its distance.
+
+    Examples
+    --------
+    >>> import veridical as vd
+    >>> why = vd.explain(all_of(0), Game(), 3, method=vd.KernelShap())
+    >>> why.weights.round(2)
+    array([1., 0., 0.])
     """
 
     law: Callable[[int], Sizes] = coins
@@ -101,11 +178,11 @@ class Masks(ByLaw):
         return Step(lambda masks: self.keeping(masks, seed), lambda masks: masks, never, False, "each part goes")
 
     def gather(self, values: Any) -> Floats:
-        """One number a part already."""
+        """The values themselves: there is one number per part."""
         return np.asarray(values, dtype=np.float64)
 
     def paint(self, weights: Floats) -> Floats:
-        """One place a part."""
+        """The weights themselves: each part is one place."""
         return np.asarray(weights, dtype=np.float64)
 
 
@@ -113,8 +190,16 @@ class Masks(ByLaw):
 class Scaffold:
     """A model that hides what it does from methods that change inputs (Slack et al. 2020).
 
-    Inputs that look real are answered by ``biased``, all others by ``innocuous``: explanations, which are made
-    from the others, show nothing of the bias. ``looks_real`` says of each input of a batch which it is.
+    Explanations are made from inputs that do not look real, and so show nothing of the bias.
+
+    Parameters
+    ----------
+    biased : callable
+        The model for inputs that look real.
+    innocuous : callable
+        The model for all others.
+    looks_real : callable
+        Says of each input of a batch whether it looks real.
     """
 
     biased: Callable[[Any], Floats]
@@ -126,7 +211,20 @@ class Scaffold:
 
 
 def looks_real(real: Any, changed: Any, features: Callable[[Any], Any] = np.asarray) -> Callable[[Any], Bools]:
-    """A forest that tells real inputs from changed ones; ``features`` makes numbers of a batch."""
+    """Train a forest that tells real inputs from changed ones.
+
+    Parameters
+    ----------
+    real, changed : batch
+        Inputs of either kind.
+    features : callable, optional
+        Makes an array of numbers of a batch.
+
+    Returns
+    -------
+    callable
+        From a batch to booleans.
+    """
     from sklearn.ensemble import RandomForestClassifier  # takes as long to import as all of veridical
 
     forest = RandomForestClassifier(100, class_weight="balanced", random_state=0)

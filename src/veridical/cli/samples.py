@@ -15,9 +15,9 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
 
 from veridical.demo import paragraphs
+from veridical.display.pixels import png
 from veridical.errors import InputError
 from veridical.records import Floats
-from veridical.render.pixels import png
 
 NAMES = (
     *("apples", "audits.py", "data.csv", "model.joblib", "model.onnx", "model.py"),

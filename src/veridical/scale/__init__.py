@@ -1,5 +1,5 @@
-"""Many, a few at a time.
+"""Many rows, a few at a time.
 
-A run (``runs``) takes chunks of rows from a source (``sources``) and hands them to an engine (``engines``), whose
-workers explain each chunk alone (``work``); what comes out stays in memory or in a folder (``stores``).
+The ``driver`` takes chunks of rows from ``sources`` and hands them to an engine (``engines``), whose workers explain each
+chunk alone; what comes out stays in memory or in a folder (``stores``), from which ``picks`` choose.
 """

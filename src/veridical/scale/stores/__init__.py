@@ -1,5 +1,5 @@
-"""Where explanations stay: a folder that is written a part at a time and read a little at a time.
+"""Where explanations stay: a folder that is written chunk by chunk and read a little at a time.
 
-What it is of (``heads``), how it is written (``folder``, ``parts``, ``beside``), what its content is as one number
-(``digests``), and how it is read (``store``, ``held``).
+``writer`` writes the manifest, whose head says what a store is of, and the chunks; ``instances`` has the rows as columns,
+and digests of them; ``store`` reads it all.
 """

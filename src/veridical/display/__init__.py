@@ -1,0 +1,1 @@
+"""Records as text, as HTML and as figures."""

@@ -1,1 +1,0 @@
-"""Records as strict JSON, and back."""

@@ -1,1 +1,0 @@
-"""Models and data out of files, as commands ask for them."""

@@ -1,1 +1,0 @@
-"""The eye: explanations as text, as HTML and as figures."""

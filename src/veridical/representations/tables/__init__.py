@@ -1,0 +1,1 @@
+"""Table rows: schema, columns, background, bins, and rows as features that can be changed."""

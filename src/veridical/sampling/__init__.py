@@ -1,0 +1,1 @@
+"""How samples are placed: kernels, low-discrepancy nets, codes, masks."""

@@ -1,0 +1,1 @@
+"""Records in files and back: JSON and Parquet by one versioned schema, data frames, shap."""
