@@ -80,8 +80,10 @@ def _needed(e: Explanation, words: str) -> None:
     for word in wanted:
         assert flat(word) in words
     heavy, _ = split(e, 3)
-    for j in heavy:
-        assert flat(e.parts[j].column if e.values else e.parts[j].name)[:12] in words
+    for j in heavy:  # features, then pairs
+        at = (j,) if j < len(e.parts) else e.pairs[j - len(e.parts)].parts
+        for part in (e.parts[i] for i in at):
+            assert flat(part.column if e.values else part.name)[:12] in words
 
 
 @pytest.mark.parametrize(("name", "size"), [(name, [(11, 8), (12, 5)][i % 2]) for i, name in enumerate(GIVEN)])

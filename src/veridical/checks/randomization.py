@@ -249,7 +249,7 @@ def compare_each_twin(
 ) -> tuple[list[TwinComparison], tuple[Explanation, ...], tuple[str, ...]]:
     """What is left under each kind of twin, some explanations of the last one, and what could not be done."""
     kinds: dict[str, list[tuple[Twin, dict[str, Similarity], Floats]]] = {}
-    shown, notes = tuple[Explanation, ...](), list[str]()
+    shown, notes = tuple[Explanation, ...](), dict[str, None]()  # each note once, in order
     for number, twin in enumerate(made):
         known = kinds.get(twin.name, [])
         if len(known) >= MIN_TWINS and _is_clear(_collect(some, reference, twin.name, known)):
@@ -259,21 +259,22 @@ def compare_each_twin(
             outputs = model(some.inputs)
             explained = some.explain(TWIN_EXPLANATIONS + number, model)
         except ModelError as cause:
-            notes.append(f"{twin.name}: not measured, since the model fails then ({cause}).")
+            notes[f"{twin.name}: not measured, since the model fails then ({cause})."] = None
             continue
         kinds.setdefault(twin.name, []).append((twin, reference.compare(explained), outputs))
         shown = explained[:N_EVIDENCE] if twin.decides else shown
     if not kinds:
-        raise ModelError(f"no broken model could be made. {' '.join(dict.fromkeys(notes))}")
+        raise ModelError(f"no broken model could be made. {' '.join(notes)}")
     found = [_collect(some, reference, name, twins) for name, twins in kinds.items()]
     found = [replace(each, spread=_pool_spreads(found)) for each in found]
     if not any(each.decides for each in found):
-        notes += [
+        same = [
             f"{each.name}: the answers go up and down as before (correlation {each.answers.mean():.2f})."
             for each in found
         ]
         raise NotApplicable(
-            f"nothing that was tried breaks the model, so explanations have nothing to notice. {' '.join(notes)}"
+            "nothing that was tried breaks the model, so explanations have nothing to notice. "
+            f"{' '.join([*notes, *same])}"
         )
     return found, shown, tuple(notes)
 

@@ -36,6 +36,7 @@ from veridical.display.words import (
     unknown_words,
 )
 from veridical.errors import InputError, safe_str
+from veridical.models.targets import shown_class
 from veridical.records import LOG_ODDS, Explanation, FeatureCurve, Floats, Verdict
 from veridical.storage.exchange import to_plain, why_no_sum
 
@@ -429,12 +430,8 @@ def fidelity_words(fidelity: float) -> str:
 
 
 def target_of(e: Explanation) -> Any:
-    """The target as it is shown: quoted where a class that is no text is written like it."""
-    classes = e.recipe.get("classes") if isinstance(e.target, str) else None
-    known = classes if isinstance(classes, (list, tuple)) else ()
-    if any(not isinstance(each, str) and safe_str(each) == e.target for each in known):
-        return repr(e.target)
-    return e.target
+    """The target as it is shown."""
+    return shown_class(e.target, e.recipe.get("classes"))
 
 
 def top_names(e: Explanation) -> str:

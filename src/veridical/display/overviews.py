@@ -13,6 +13,7 @@ from veridical.display import blocks
 from veridical.display.explanations import listed, row_words, target_of, top_names, verdict_advice
 from veridical.display.marks import Axes, short, ticks
 from veridical.display.words import count, decimals, first, number, percent, plain, row_label, value_words
+from veridical.models.targets import shown_class
 from veridical.records import Explanation, Explanations, FeatureCurve, Floats
 from veridical.summaries.importances import Importance
 
@@ -33,7 +34,8 @@ def importance(found: Importance, limits: blocks.Limits) -> tuple[blocks.Block, 
 
 def counted(found: Importance) -> tuple[blocks.Block, ...]:
     """How many rows there are, what they explain, and how many have each label."""
-    shown = ", ".join(f"{plain(target, 30)} ({n:,})" for target, n in found.targets[:3])
+    every = [target for target, _ in found.targets]
+    shown = ", ".join(f"{plain(shown_class(target, every), 30)} ({n:,})" for target, n in found.targets[:3])
     more = f" and {len(found.targets) - 3:,} more" if len(found.targets) > 3 else ""
     said = [(f"of {shown}{more}", "")] if found.targets else []
     said += [("failed", f"{found.n_failed:,}")] if found.n_failed else []

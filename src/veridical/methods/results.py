@@ -22,7 +22,7 @@ from veridical.evidence.verdicts import (
     weigh,
 )
 from veridical.models.outputs import Model
-from veridical.models.targets import Target, resolve, sides_of
+from veridical.models.targets import Target, resolve, shown_class, sides_of
 from veridical.protocols import (
     Refillable,
     Representation,
@@ -187,7 +187,7 @@ class Question:
         named = isinstance(seen.target.key, Mapping) and "output" in seen.target.key
         return VerdictContext(
             parts,
-            safe_str(seen.target.label) if named else "",
+            safe_str(shown_class(seen.target.label, self.model.classes)) if named else "",
             seen.prediction,
             local,
             (max(high, here) - min(low, here)) * seen.unit,

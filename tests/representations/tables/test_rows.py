@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,13 @@ class Piecewise:
     """Asks the model about the samples of one instance in three pieces, as a growing neighborhood does."""
 
     n_calls: int = 1001
+    lime: vd.Lime = field(default_factory=lambda: vd.Lime(n_samples=64))
 
     def __call__(self, model: Any, representation: Any, targets: Any, seed: Any) -> tuple[Explanation, ...]:
         for start, stop in ((0, 128), (128, 256), (256, self.n_calls - 1)):
             model(representation.realize(representation.draw(representation.kernel, seed, start, stop)))
         quiet = Model(lambda X: np.arange(X.shape[0]))  # what is tested is what was asked, not the answer
-        return vd.Lime(n_samples=64)(quiet, representation, targets, seed)
+        return self.lime(quiet, representation, targets, seed)
 
 
 def noise(X: Any) -> Any:
@@ -685,7 +686,7 @@ def test_statistics_of_the_data_give_what_the_data_give() -> None:
         vd.Rows.from_statistics([known, vd.bins.CategoryStatistics([0.0, 1.0, 2.0], shares)]),
     ):
         spy = Spy(noise)
-        why = vd.explain(spy, rows, table[0], method=PIECEWISE)
+        why = vd.explain(spy, rows, table[0], method=Piecewise(lime=linear_lime(n_samples=64)))
         drawn.append((np.concatenate(spy.batches), why.names, why.weights))
     np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
     assert drawn[0][1] == drawn[1][1]
@@ -709,7 +710,7 @@ def test_statistics_by_name_give_tables() -> None:
         return table["debt"] + 3 * (table["city"] == "Oslo") + table["age"].isna()
 
     own = {"city": None, "age": float("nan"), "debt": 12, "planet": "Earth"}
-    why = vd.explain(model, rows, own, method=vd.Lime(n_samples=4000))
+    why = vd.explain(model, rows, own, method=vd.Lime(n_samples=4000, kernel=EVERYWHERE))
     assert why.names == ("city is missing", "age is missing", "debt")
     table = pd.concat([piece.iloc[1:] for piece in seen])
     assert table["city"].value_counts(dropna=False, normalize=True)["Bern"] == pytest.approx(0.3, abs=0.1)
