@@ -378,7 +378,8 @@ def _rest_words(e: Explanation, others: Sequence[int]) -> str:
     unclear = len(others) - smaller
     words = [f"{smaller:,} smaller"] if smaller else []
     words += [f"{unclear:,} that may be zero"] if unclear else []
-    return f"{' and '.join(words)} of {count(len(e.parts), 'feature')}"
+    pairs = f" and {count(len(e.pairs), 'pair')}" if e.pairs else ""
+    return f"{' and '.join(words)} of {count(len(e.parts), 'feature')}{pairs}"
 
 
 def _left_out(e: Explanation, others: Sequence[int]) -> tuple[str, ...]:
