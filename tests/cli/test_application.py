@@ -455,6 +455,6 @@ def test_progress_shows_where_a_person_watches(monkeypatch: pytest.MonkeyPatch) 
 def test_it_runs_as_a_shell_runs_it(here: Path) -> None:
     done = run(here, "explain", *LINEAR, "--row", "3", "--target", "Barolo")
     assert done.returncode == 0
-    assert "for Barolo" in done.stdout
+    assert "explained here: Barolo" in done.stdout
     assert "\x1b" not in done.stdout
     assert run(here, "explain", *LINEAR, "--row", "99").returncode == 2

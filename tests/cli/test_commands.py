@@ -35,8 +35,11 @@ def picky(X):
         raise ZeroDivisionError("sevens are not liked")
     return wavy(X)
 
+asked = []
+
 def slow(X):
-    if len(X) > 1000:
+    asked.append(len(X))
+    if sum(asked) > 10_000:
         open("asked", "w").close()
         time.sleep(600)
     return wavy(X)

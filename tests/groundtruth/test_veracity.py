@@ -631,7 +631,7 @@ def test_saboteurs_fail_the_check(method: Any) -> None:
 
 def test_methods_of_small_changes_are_held_against_small_changes() -> None:
     found = vd.debug(linear, PARTS, X12, check="veracity", method=vd.Sensitivity(n_draws=4))
-    assert found.measures[0].name == "decisions flipped, mean over k"
+    assert found.measures[0].name == "decisions flipped by the heaviest features, mean over k"
     assert "Square" in found.notes[0]
 
 
