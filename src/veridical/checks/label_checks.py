@@ -218,7 +218,7 @@ class ContradictionCurve(Record):
         return float(value), np.array([by_s.sum(), (by_s * self.confidence).sum(), (slope * (1 - 2 * s)).sum()])
 
 
-# explanations' weights (n, c) for the given labels, by column, and the labels (n,), to a score a row
+# explanations' weights (n, c) for the given labels, by column, and the labels (n,), to one score per row
 LabelScore = Callable[[Floats, Ints], Floats]
 
 

@@ -28,7 +28,7 @@ TYPES = {
     "bool": np.bool_,
     "string": np.object_,
 }
-MAPS = "seq(map"  # how the type of outputs begins that are a map a row, from classes to chances
+MAPS = "seq(map"  # how the type of outputs begins that are one map per row, from classes to chances
 QUIET = 4  # what is fatal; other errors are raised, and need not be printed too
 LOCALE = "C.UTF-8"  # which every machine has
 

@@ -194,7 +194,7 @@ def _audit_facts(a: Audit) -> tuple[blocks.Fact, ...]:
 
 
 def _outcomes(a: Audit, label: str) -> blocks.Table:
-    """A line a check, a column a method; one column where the model itself was checked."""
+    """A line a check, one column per method; one column where the model itself was checked."""
     checks = list(dict.fromkeys(r.check for r in a.results))[:MOST_RESULTS]
     methods = list(dict.fromkeys(r.method for r in a.results))
     found, rows = {(r.check, r.method): r.outcome for r in a.results}, []

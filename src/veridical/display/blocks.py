@@ -118,7 +118,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What a reader should know besides, one thing a line."""
+    """What a reader should know besides, one thing per line."""
 
     lines: tuple[str, ...]  # notes of the record
     asides: tuple[str, ...] = ()  # what is not drawn or not known
@@ -204,7 +204,7 @@ class WaterfallLine:
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
-    """From a base value to a prediction, a step a feature."""
+    """From a base value to a prediction, one step per feature."""
 
     lines: tuple[WaterfallLine, ...]
     unit: str
@@ -267,7 +267,7 @@ class SwarmLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Swarm:
-    """A line a feature and a dot a row, all on one axis (a beeswarm plot)."""
+    """One line per feature and one dot per row, all on one axis (a beeswarm plot)."""
 
     lines: tuple[SwarmLine, ...]
     span: Span
@@ -285,7 +285,7 @@ class Swarm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scatter:
-    """Weight against value of one feature, a dot a row (a dependence plot); places are shares of the box."""
+    """Weight against value of one feature, one dot per row (a dependence plot); places are shares of the box."""
 
     name: str
     xs: Floats  # (m,) from the left
@@ -372,7 +372,7 @@ class ScoreCell:
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumn:
-    """One metric: a cell a row, and how its numbers are written."""
+    """One metric: one cell per row, and how its numbers are written."""
 
     name: str
     title: str  # the name, without that of the cause that heads the table

@@ -540,7 +540,7 @@ def _store_facts(s: Store) -> tuple[blocks.Fact, ...]:
     fidelity = sum(r.fidelity for r in s.receipts) / n_known if n_known else math.nan
     passed = percent(sum(r.n_passed for r in s.receipts) / n_good)
     failed = [("Failed", f"{n_failed:,}", "rows have an error in the place of an explanation")] if n_failed else []
-    calls = f"inputs that the model was asked about, {number(n_calls / max(done, 1))} a row"
+    calls = f"inputs that the model was asked about, {number(n_calls / max(done, 1))} per row"
     return (
         *failed,
         ("Calls", f"{n_calls:,}", calls),

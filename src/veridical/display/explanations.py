@@ -403,7 +403,7 @@ def _asides(e: Explanation) -> tuple[str, ...]:
 
 
 def evidence(e: Explanation) -> tuple[str, ...]:
-    """What the explanation rests on, one fact a line."""
+    """What the explanation rests on, one fact per line."""
     return (_cost(e),)
 
 

@@ -250,7 +250,7 @@ def _findings(b: blocks.Findings, look: Look) -> Box:
 
 
 def _notes(b: blocks.Notes, look: Look) -> Box:
-    """What a reader should know besides, one thing a line."""
+    """What a reader should know besides, one thing per line."""
     steps = " → ".join(plain(step, 60) for step in b.path[:20])
     lines = [*b.asides, *b.lines, *([f"Path through the tree: {steps}"] if steps else [])]
     inner = look.within(look.width - PAD)

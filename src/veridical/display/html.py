@@ -437,7 +437,7 @@ def bar(
 
 
 def _pairs(b: blocks.PairedBars) -> Markup:
-    """A line a part: both bars, both weights, the difference with its interval."""
+    """One line per part: both bars, both weights, the difference with its interval."""
     first, second = (plain(title, 24) for title in b.titles)
     heads = ("Part", "Effect on the output", "Weights", f"{second} less {first}", "95 % interval")
     titles = zip(("", "", "vd-w", "vd-apart", "vd-i"), map(escape, heads), strict=True)

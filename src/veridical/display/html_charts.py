@@ -25,7 +25,7 @@ TONES = ("vd-t0", "vd-t1", "vd-t2", "vd-t3", "vd-t4")
 
 
 def draw_swarm(b: blocks.Swarm) -> Markup:
-    """A line a feature, a dot a row; the axis below."""
+    """One line per feature, one dot per row; the axis below."""
     zero = f"{blocks.place(0.0, b.span, 4, ACROSS - 8):g}"
     rows = []
     for line in b.lines:

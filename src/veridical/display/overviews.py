@@ -107,7 +107,7 @@ def spread(n: int, most: int) -> list[int]:
 
 
 def swarm(found: Importance, some: Sequence[int], most: int = SWARMED) -> blocks.Swarm:
-    """A dot a row on a line a column: across by weight, in the color of the row's own value."""
+    """A dot a row on one line per column: across by weight, in the color of the row's own value."""
     sample, k = found.sample, min(most, found.sample.weights.shape[1])
     weights = np.clip(sample.weights[list(some)][:, :k], -HUGE, HUGE)
     known = weights[np.isfinite(weights)]

@@ -119,7 +119,7 @@ class Greedy:
         own, tried = tried[:1], tried[1:]
         target, draws = resolve(wanted, model, own), removal.draws(self.n_draws)
         if self.stop_at_flip and own.shape[1] == 1:
-            raise InputError("stop_at_flip needs a model with one output a class; this one has a single output")
+            raise InputError("stop_at_flip needs a model with one output per class; this one has a single output")
         n_calls, before, outputs, why = 1 + removal.d * draws, float(target.read(own)[0]), [own], ""
         while not why:
             left = [j for j in range(removal.d) if j not in gone]
@@ -169,7 +169,7 @@ class RemovalSequence:
 
 
 def _without(d: int, gone: Sequence[int]) -> Any:
-    """Masks without the parts that are gone and one more, one mask a part that is left."""
+    """Masks without the parts that are gone and one more, one mask per part that is left."""
     masks = ~np.eye(d, dtype=bool)
     masks[:, list(gone)] = False
     return np.delete(masks, list(gone), axis=0)
@@ -228,7 +228,7 @@ class Parzen:
     def __call__(
         self, model: Model, representation: Representation, targets: Sequence[Any], seed: Seed
     ) -> tuple[Explanation, ...]:
-        """Explain one instance: one explanation a target, all from the same windows."""
+        """Explain one instance: one explanation per target, all from the same windows."""
         question = Question(model, representation, targets, seed)
         windows, outputs, n_calls = (self._sampled if self.data is None else self._given)(question)
         found, tested = list[Explanation](), None

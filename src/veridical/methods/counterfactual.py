@@ -108,7 +108,7 @@ class Counterfactual:
     def __call__(
         self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
     ) -> tuple[Explanation, ...]:
-        """Explain one instance: one explanation a target, each by a change of its own."""
+        """Explain one instance: one explanation per target, each by a change of its own."""
         parts = check_movable(representation, "Counterfactual")
         nothing_removed = np.ones((1, len(parts.names)), bool)
         whole = check_removable(representation, "Counterfactual").keeping(nothing_removed, seed)

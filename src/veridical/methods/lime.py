@@ -125,7 +125,7 @@ class Lime:
     def __call__(
         self, model: Model, representation: Representation, targets: Sequence[Any], seed: Seed
     ) -> tuple[Explanation, ...]:
-        """Explain one instance: one explanation a target, all from the same samples."""
+        """Explain one instance: one explanation per target, all from the same samples."""
         return explain_one(self, Question(model, self.see(representation), targets, seed))
 
     @property

@@ -96,7 +96,7 @@ class Occlusion:
     def __call__(
         self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
     ) -> tuple[Explanation, ...]:
-        """Explain one instance: one explanation a target, all from the same answers."""
+        """Explain one instance: one explanation per target, all from the same answers."""
         question = Question(model, representation, targets, seed, removes=True)
         return explain_removals(self, question, self.n_draws)
 

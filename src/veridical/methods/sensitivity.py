@@ -47,7 +47,7 @@ class Sensitivity:
     def __call__(
         self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
     ) -> tuple[Explanation, ...]:
-        """Explain one instance: one explanation a target, all from the same answers."""
+        """Explain one instance: one explanation per target, all from the same answers."""
         parts = check_movable(representation, "Sensitivity")
         moves = Moves.of(model, draw_steps(parts, self.step, self.n_draws, seed))
         whole = np.ones((1, len(parts.names)), bool)

@@ -322,7 +322,7 @@ class KernelShap:
     def __call__(
         self, model: Model, representation: Representation, targets: Sequence[Any], seed: Seed
     ) -> tuple[Explanation, ...]:
-        """Explain one instance: one explanation a target, all from the same masks."""
+        """Explain one instance: one explanation per target, all from the same masks."""
         removal = Removal.of(model, representation, seed, "KernelShap")
         steady, d = removal.representation.steady, removal.d
         coalitions = Coalitions.of(d, seed, again=not steady)

@@ -71,7 +71,7 @@ class Undo:
     def __call__(
         self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
     ) -> tuple[Explanation, ...]:
-        """Explain one instance: one explanation a target, all from the same answers."""
+        """Explain one instance: one explanation per target, all from the same answers."""
         if not (isinstance(representation, Refillable) and representation.steady):
             return self._remove_parts(model, representation, targets, seed)
         outputs = query_fills(model, representation, self.fills, seed)
@@ -230,7 +230,7 @@ class Either:
     def __call__(
         self, model: Model, representation: Representation, targets: Sequence[object], seed: Seed
     ) -> tuple[Explanation, ...]:
-        """Explain one instance: one explanation a target; small steps are taken where they matter."""
+        """Explain one instance: one explanation per target; small steps are taken where they matter."""
         if not (isinstance(representation, Refillable) and representation.steady):
             return self.content(model, representation, targets, seed)
         outputs, d = self._outputs(model, representation, seed), len(representation.names)

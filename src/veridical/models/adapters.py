@@ -39,7 +39,7 @@ class Factory:
     ...     return lambda X: X[:, 0] > 20
     >>> rows = vd.Rows(np.arange(80.0).reshape(40, 2))
     >>> vd.explain(vd.Factory(load_model), rows, [70.0, 1.0]).top(1)[0][0]
-    'x0 > 58.5'
+    'x0 = 70'
     """
 
     make: Callable[[], Predict]

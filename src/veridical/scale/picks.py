@@ -64,7 +64,7 @@ def pick(
     >>> many = vd.explain_many(model.predict_proba, vd.Rows(wine.data), wine.data, target=0, method=method)
     >>> few = vd.pick(many, budget=3, k=5)
     >>> many[few.chosen[0]].top(1)[0][0]
-    'proline > 985'
+    'proline = 1280'
     """
     explanations = tuple(explanations) if isinstance(explanations, Iterator) else explanations
     seed, (found,) = _matched(

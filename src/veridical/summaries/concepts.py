@@ -327,7 +327,7 @@ def _check_vectors(made: Any, n: int, name: str) -> Floats:
     except (TypeError, ValueError) as cause:
         raise InputError(f"{name} must give one vector of numbers a part, all of one length") from cause
     if vectors.ndim != 2 or len(vectors) != n:
-        raise InputError(f"{name} must give one vector a part, ({n}, f) in all, not an array of {vectors.shape}")
+        raise InputError(f"{name} must give one vector per part, ({n}, f) in all, not an array of {vectors.shape}")
     if not np.isfinite(vectors).all():
         raise InputError(f"{name} has NaN or infinity: every number must be finite")
     return vectors

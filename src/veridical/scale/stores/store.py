@@ -96,7 +96,7 @@ class Store(Shown):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = vd.explain_many(lambda X: X[:, 0], vd.Rows(X), X, store=f"{folder}/nightly")
     ...     print(len(store), store[7].top(1)[0][0])
-    200 x0 > 0.6626
+    200 x0 = 1.366
     """
 
     path: Path
