@@ -24,9 +24,8 @@ from veridical.display import html_charts as charts
 from veridical.display import html_instances as instances
 from veridical.display.contents import blocks_of
 from veridical.display.figures import write
-from veridical.display.marks import UNMARKED, Badge, letters
-from veridical.display.markup import NONE, SPACE, Markup, data_uri, escape, join, spaced, tag, whole
-from veridical.display.pixels import Bytes, png, shrink
+from veridical.display.marks import UNMARKED, letters
+from veridical.display.markup import NONE, SPACE, Markup, escape, join, spaced, tag, whole
 from veridical.display.terminal import render_text
 from veridical.display.views import view_blocks
 from veridical.display.words import joined, percent, plain
@@ -42,11 +41,9 @@ NOTEBOOK = replace(PAGE, entries=12, columns=8, n_bytes=200_000)  # every cell i
 HEADINGS = ("vd-h3", "vd-h4", "vd-h5", "vd-h6")  # of a record and what is in it, whatever their level will be
 LEAN = 4_000  # bytes of an entry without its picture, about
 FEWEST_LINKS = 3  # sections of a page that lists them
-LONGEST_BARE = 12  # characters
 COLORS = 8  # that lines have before they repeat
 HIGH = 250  # pixels of a chart
 CELL, HEIGHT = 10, 32  # of a cell of a matrix, in units of the drawing
-THUMB = 72  # pixels of a small picture, at most, each way
 TOLD = 5  # parts that the text alternative of a row names
 STOP = tag("i", {"class": "vd-bare"}, escape(";"))  # where styles are taken away
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src data:"
@@ -304,136 +301,7 @@ def _notes(b: blocks.Notes) -> Markup:
     return tag("ul", {"class": "vd-notes"}, *items) if items else NONE
 
 
-# ---- bars
-
-
-def _bars(b: blocks.Bars) -> Markup:
-    """A table of bars; a curve or a control has a column of its own where some line has one."""
-    sparks, controls = any(line.spark for line in b.lines), any(line.control for line in b.lines)
-    rows = []
-    for line in b.lines:
-        before = [_badge(line.badge)] if line.badge else []
-        before += [_thumb(line.thumb, line.thumb_words)] if line.thumb is not None else []
-        own = join(SPACE, tag("b", {}, escape(line.own, 40))) if line.own else NONE
-        gray = join(SPACE, tag("small", {}, escape(f"({line.rest})", 100))) if line.rest else NONE
-        name = join(*before, SPACE if before else NONE, tag("bdi", {}, escape(line.name, 60), own, gray))
-        more = [tag("td", {"class": "vd-s"}, _spark(line.spark) if line.spark else NONE)] if sparks else []
-        end = [tag("td", {"class": "vd-ctl"}, line.control)] if controls else []
-        cells = (tag("td", {"class": "vd-b"}, _drawn_bar(line, b)), *more, *_numbers(line.numbers), *end)
-        kind = {"class": None if line.clear else "vd-pale", "data-part": line.part if line.part >= 0 else None}
-        rows.append(tag("tr", kind, tag("th", {"scope": "row"}, name), *cells))
-    if not rows:
-        return NONE
-    heads = list(zip(("", "", "vd-w", "vd-i"), map(escape, b.heads), strict=True))
-    columns = ["vd-cn", "", "vd-cw", "vd-ci"]
-    if sparks:
-        heads.insert(2, ("vd-s", escape("Other values")))
-        columns.insert(2, "vd-cs")
-    if controls:
-        heads.append(("vd-ctl", escape("")))
-        columns.append("vd-cc")
-    return _table("", heads, tag("tbody", {}, *rows), columns=columns)
-
-
-def _drawn_bar(line: blocks.BarLine, b: blocks.Bars) -> Markup:
-    """The bar of a line, above what it was, if that is known."""
-    if math.isnan(line.value):
-        return NONE
-    return bar(line.value, line.ends, b.span, "vd-size" if b.sizes else "", line.was)
-
-
-def _spark(b: blocks.ValueCurve) -> Markup:
-    """A small curve, or a stroke for each category, with a dot at the row's own value."""
-    n, points = len(b.heights), list[str]()
-    zero = f"{30 - 28 * b.zero:.3g}"
-    for i, height in enumerate(b.heights):
-        y = f"{30 - 28 * height:.3g}"
-        if math.isnan(height):
-            continue
-        if b.line:
-            points.append(f"{'L' if points else 'M'}{100 * i / max(n - 1, 1):.3g} {y}")
-        else:
-            points.append(f"M{100 * (i + 0.5) / n:.3g} {zero}V{y}")
-    shapes = [tag("path", {"class": "vd-axis", "d": f"M0 {zero}H100"})]
-    shapes.append(tag("path", {"class": "vd-line", "d": "".join(points)}))
-    if b.own is not None:
-        d = f"M{min(max(100 * b.own[0], 3), 97):.3g} {30 - 28 * b.own[1]:.3g}h.01"
-        shapes.append(tag("path", {"class": "vd-at", "d": d}))
-    told = {"role": "img", "aria-label": b.words, "viewBox": "0 0 100 32", "preserveAspectRatio": "none"}
-    return tag("svg", told, *shapes)
-
-
-def _numbers(numbers: tuple[str, str]) -> list[Markup]:
-    return [tag("td", {"class": c}, escape(n)) for c, n in zip(("vd-w", "vd-i"), numbers, strict=True)]
-
-
-def _table(
-    kind: str,
-    heads: Iterable[tuple[str, Markup]],
-    *bodies: Markup,
-    columns: Sequence[str] = (),
-    above: Markup = NONE,
-) -> Markup:
-    """A table with the class and the words of each head, and classes of its columns; ``above`` is a line over all."""
-    group = tag("colgroup", {}, *(tag("col", {"class": c or None}) for c in columns)) if columns else NONE
-    line = tag("tr", {}, *(tag("th", {"scope": "col", "class": c or None}, inner) for c, inner in heads))
-    return tag("table", {"class": kind or None}, group, tag("thead", {}, above, line), *bodies)
-
-
-def _drawn_table(heads: Sequence[str], rows: Iterable[Markup], kind: str = "", over: Markup = NONE) -> Markup:
-    """A table whose second column is drawn, so that bars and numbers stay side by side; ``over`` heads that."""
-    words = (join(escape(head), over if i == 1 else NONE) for i, head in enumerate(heads))
-    titles = zip(("", "", "vd-w", "vd-i"), words, strict=True)
-    return _table(kind, titles, tag("tbody", {}, *rows), columns=("vd-cn", "", "vd-cw", "vd-ci"))
-
-
-def _row(name: Markup, drawn: Markup, numbers: tuple[str, str]) -> Markup:
-    """One line of a table of bars."""
-    return tag(
-        "tr", {}, tag("th", {"scope": "row"}, name), tag("td", {"class": "vd-b"}, drawn), *_numbers(numbers)
-    )
-
-
-def _badge(b: Badge) -> Markup:
-    """The letter of a part."""
-    kind = (instances.SIDES[b.sign] or "vd-neutral") + ("" if b.sure else " vd-unsure")
-    return tag("span", {"class": f"vd-badge {kind}"}, escape(b.letter))
-
-
-def _thumb(pixels: Bytes, words: str) -> Markup:
-    h, w = (min(n, THUMB) for n in pixels.shape[:2])
-    content = data_uri("image/png", png(shrink(pixels, h, w)))
-    image = tag("image", {"width": w, "height": h, "href": content})
-    told = {"role": "img", "aria-label": words, "viewBox": f"0 0 {w} {h}"}
-    return tag("svg", {"class": "vd-thumb", **told}, image)
-
-
-def bar(
-    value: float, ends: blocks.Span | None, span: blocks.Span, kind: str = "", was: float = math.nan
-) -> Markup:
-    """One bar from zero, with a whisker where the interval is finite; its kind is its sign, if none is given.
-
-    What it was stands behind it as an outline.
-
-    The cells beside it say its numbers, so readers of the screen skip it. Where a preview takes away drawings and
-    styles, there is a bar of characters, which is not shown elsewhere.
-    """
-    zero, end, *whisker = (blocks.place(v, span, 0, 400) for v in (0.0, value, *(ends or ())))
-    box = {"x": f"{min(zero, end):g}", "y": 8, "width": f"{abs(end - zero):.4g}", "height": 16}
-    shapes = [tag("rect", {"class": kind or ("vd-up" if value > 0 else "vd-down"), **box})]
-    if not math.isnan(was):
-        then = blocks.place(was, span, 0, 400)
-        ghost = {"x": f"{min(zero, then):g}", "y": 3, "width": f"{abs(then - zero):.4g}", "height": 26}
-        shapes.insert(0, tag("rect", {"class": "vd-was", **ghost}))
-    shapes.append(tag("path", {"class": "vd-axis", "d": f"M{zero:g} 0V32"}))
-    if ends:
-        low, high = whisker
-        d = f"M{low:g} 16H{high:g}M{low:g} 12V20M{high:g} 12V20"
-        shapes.append(tag("path", {"class": "vd-whisk", "d": d}))
-    frame = {"aria-hidden": "true", "viewBox": "0 0 400 32", "preserveAspectRatio": "none"}
-    length = round(LONGEST_BARE * min(abs(value) / (max(abs(span[0]), abs(span[1])) or 1.0), 1.0))
-    bare = tag("i", {"class": "vd-bare", "aria-hidden": "true"}, escape("█" * length)) if length else NONE
-    return join(tag("svg", frame, *shapes), bare)
+# ---- pairs of bars, and matrices
 
 
 def _pairs(b: blocks.PairedBars) -> Markup:
@@ -442,7 +310,7 @@ def _pairs(b: blocks.PairedBars) -> Markup:
     heads = ("Part", "Effect on the output", "Weights", f"{second} less {first}", "95 % interval")
     titles = zip(("", "", "vd-w", "vd-apart", "vd-i"), map(escape, heads), strict=True)
     body = tag("tbody", {}, *(_pair(line, b.spans) for line in b.lines))
-    return _table("vd-pairs", titles, body, columns=("vd-cn", "vd-cb", "vd-cw", "vd-cb", "vd-ci"))
+    return charts.draw_table("vd-pairs", titles, body, columns=("vd-cn", "vd-cb", "vd-cw", "vd-cb", "vd-ci"))
 
 
 def _pair(b: blocks.PairLine, spans: tuple[blocks.Span, blocks.Span]) -> Markup:
@@ -452,10 +320,15 @@ def _pair(b: blocks.PairLine, spans: tuple[blocks.Span, blocks.Span]) -> Markup:
     return tag(
         "tr",
         {"class": "vd-larger" if b.larger else None},
-        tag("th", {"scope": "row"}, _badge(b.badge) if b.badge else NONE, tag("bdi", {}, escape(b.name))),
-        tag("td", {"class": "vd-b vd-two"}, *(bar(weight, None, spans[0]) for weight in both)),
+        tag(
+            "th",
+            {"scope": "row"},
+            charts.draw_letter(b.badge) if b.badge else NONE,
+            tag("bdi", {}, escape(b.name)),
+        ),
+        tag("td", {"class": "vd-b vd-two"}, *(charts.draw_bar(weight, None, spans[0]) for weight in both)),
         tag("td", {"class": "vd-w"}, *(tag("div", {}, escape(word.strip())) for word in b.weight_words)),
-        tag("td", {"class": "vd-b vd-apart"}, bar(apart, b.ends, spans[1])),
+        tag("td", {"class": "vd-b vd-apart"}, charts.draw_bar(apart, b.ends, spans[1])),
         tag("td", {"class": "vd-i"}, number, tag("small", {}, escape(b.numbers[1]))),
     )
 
@@ -466,10 +339,10 @@ def _matrix(b: blocks.Matrix) -> Markup:
         "div", {"class": "vd-letters", "aria-hidden": "true"}, *(tag("b", {}, escape(a)) for a in b.letters)
     )
     rows = (
-        _row(tag("bdi", {}, escape(name[:1].upper() + name[1:])), _strip(b, i), (covered, chance))
+        charts.draw_bar_row(tag("bdi", {}, escape(name[:1].upper() + name[1:])), _strip(b, i), (covered, chance))
         for i, (name, covered, chance) in enumerate(b.lines)
     )
-    return _drawn_table(b.heads, rows, "vd-matrix", keys)
+    return charts.draw_bar_table(b.heads, rows, "vd-matrix", keys)
 
 
 def _strip(b: blocks.Matrix, row: int) -> Markup:
@@ -531,7 +404,9 @@ def _measures(b: blocks.Measures) -> Markup:
         drawn = tag("td", {"class": "vd-b"}, _dot(line.dot) if line.dot else NONE)
         texts = (tag("td", {"class": k or None}, escape(t)) for k, t in zip(kinds, line.texts, strict=True))
         rows.append(tag("tr", {}, name, drawn, *texts))
-    return _scrolling("What was measured", _table("vd-measures", heads, tag("tbody", {}, *rows), above=above))
+    return _scrolling(
+        "What was measured", charts.draw_table("vd-measures", heads, tag("tbody", {}, *rows), above=above)
+    )
 
 
 def _scores(b: blocks.Scores) -> Markup:
@@ -577,7 +452,7 @@ def _cells(b: blocks.Table) -> Markup:
     heads = (("", tag("bdi", {}, escape(head, 60))) for head in b.heads)
     rows = (tag("tr", {}, _first_cell(row[0]), *map(_cell, row[1:])) for row in b.rows)
     kind = "vd-outcomes" if b.kind == "outcomes" else "vd-scores vd-compared"
-    return _scrolling(b.label, _table(kind, heads, tag("tbody", {}, *rows)))
+    return _scrolling(b.label, charts.draw_table(kind, heads, tag("tbody", {}, *rows)))
 
 
 def _first_cell(c: blocks.Cell) -> Markup:
@@ -729,7 +604,7 @@ DRAWERS: Mapping[type, Callable[[Any], Markup]] = {
     blocks.Findings: _findings,
     blocks.Notes: _notes,
     blocks.Legend: instances.draw_legend,
-    blocks.Bars: _bars,
+    blocks.Bars: charts.draw_bars,
     blocks.PairedBars: _pairs,
     blocks.Matrix: _matrix,
     blocks.Measures: _measures,

@@ -1,27 +1,159 @@
-"""Charts of many rows on a page: swarms, dependence plots, heat maps, and tables that can be sorted and filtered."""
+"""Bars and charts on a page: bars with intervals, swarms, dependence plots, heat maps, waterfalls, tables of rows."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
 import numpy as np
 
 from veridical.display import blocks
-from veridical.display.html_instances import draw_figure, draw_layer, draw_stage
-from veridical.display.marks import short, ticks
+from veridical.display.html_instances import SIDES, draw_figure, draw_layer, draw_stage
+from veridical.display.marks import Badge, short, ticks
 from veridical.display.markup import NONE, SPACE, Markup, data_uri, escape, join, minus, spaced, tag
-from veridical.display.pixels import png, tinted
+from veridical.display.pixels import Bytes, png, shrink, tinted
 from veridical.display.words import decimals, rounded
 from veridical.records import Floats
 
 ACROSS, TALL = 400, 28  # of a line of a swarm, in units of the drawing
 BOX = (1000.0, 300.0)  # of a dependence plot
 HIGH, HEAT_CELL = 190, 9  # pixels of a dependence plot, and of a row of a heat map
+LONGEST_BARE = 12  # characters
+THUMB = 72  # pixels of a small picture, at most, each way
 TONES = ("vd-t0", "vd-t1", "vd-t2", "vd-t3", "vd-t4")
+
+
+def draw_bars(b: blocks.Bars) -> Markup:
+    """A table of bars; a curve or a control has a column of its own where some line has one."""
+    sparks, controls = any(line.spark for line in b.lines), any(line.control for line in b.lines)
+    rows = []
+    for line in b.lines:
+        before = [draw_letter(line.badge)] if line.badge else []
+        before += [_draw_thumb(line.thumb, line.thumb_words)] if line.thumb is not None else []
+        own = join(SPACE, tag("b", {}, escape(line.own, 40))) if line.own else NONE
+        gray = join(SPACE, tag("small", {}, escape(f"({line.rest})", 100))) if line.rest else NONE
+        name = join(*before, SPACE if before else NONE, tag("bdi", {}, escape(line.name, 60), own, gray))
+        more = [tag("td", {"class": "vd-s"}, _draw_curve(line.spark) if line.spark else NONE)] if sparks else []
+        end = [tag("td", {"class": "vd-ctl"}, line.control)] if controls else []
+        cells = (tag("td", {"class": "vd-b"}, _bar_of(line, b)), *more, *_number_cells(line.numbers), *end)
+        kind = {"class": None if line.clear else "vd-pale", "data-part": line.part if line.part >= 0 else None}
+        rows.append(tag("tr", kind, tag("th", {"scope": "row"}, name), *cells))
+    if not rows:
+        return NONE
+    heads = list(zip(("", "", "vd-w", "vd-i"), map(escape, b.heads), strict=True))
+    columns = ["vd-cn", "", "vd-cw", "vd-ci"]
+    if sparks:
+        heads.insert(2, ("vd-s", escape("Other values")))
+        columns.insert(2, "vd-cs")
+    if controls:
+        heads.append(("vd-ctl", escape("")))
+        columns.append("vd-cc")
+    return draw_table("", heads, tag("tbody", {}, *rows), columns=columns)
+
+
+def _bar_of(line: blocks.BarLine, b: blocks.Bars) -> Markup:
+    """The bar of a line, above what it was, if that is known."""
+    if math.isnan(line.value):
+        return NONE
+    return draw_bar(line.value, line.ends, b.span, "vd-size" if b.sizes else "", line.was)
+
+
+def _draw_curve(b: blocks.ValueCurve) -> Markup:
+    """A small curve, or a stroke for each category, with a dot at the row's own value."""
+    n, points = len(b.heights), list[str]()
+    zero = f"{30 - 28 * b.zero:.3g}"
+    for i, height in enumerate(b.heights):
+        y = f"{30 - 28 * height:.3g}"
+        if math.isnan(height):
+            continue
+        if b.line:
+            points.append(f"{'L' if points else 'M'}{100 * i / max(n - 1, 1):.3g} {y}")
+        else:
+            points.append(f"M{100 * (i + 0.5) / n:.3g} {zero}V{y}")
+    shapes = [tag("path", {"class": "vd-axis", "d": f"M0 {zero}H100"})]
+    shapes.append(tag("path", {"class": "vd-line", "d": "".join(points)}))
+    if b.own is not None:
+        d = f"M{min(max(100 * b.own[0], 3), 97):.3g} {30 - 28 * b.own[1]:.3g}h.01"
+        shapes.append(tag("path", {"class": "vd-at", "d": d}))
+    told = {"role": "img", "aria-label": b.words, "viewBox": "0 0 100 32", "preserveAspectRatio": "none"}
+    return tag("svg", told, *shapes)
+
+
+def _number_cells(numbers: tuple[str, str]) -> list[Markup]:
+    return [tag("td", {"class": c}, escape(n)) for c, n in zip(("vd-w", "vd-i"), numbers, strict=True)]
+
+
+def draw_table(
+    kind: str,
+    heads: Iterable[tuple[str, Markup]],
+    *bodies: Markup,
+    columns: Sequence[str] = (),
+    above: Markup = NONE,
+) -> Markup:
+    """A table with the class and the words of each head, and classes of its columns; ``above`` is a line over all."""
+    group = tag("colgroup", {}, *(tag("col", {"class": c or None}) for c in columns)) if columns else NONE
+    line = tag("tr", {}, *(tag("th", {"scope": "col", "class": c or None}, inner) for c, inner in heads))
+    return tag("table", {"class": kind or None}, group, tag("thead", {}, above, line), *bodies)
+
+
+def draw_bar_table(heads: Sequence[str], rows: Iterable[Markup], kind: str = "", over: Markup = NONE) -> Markup:
+    """A table whose second column is drawn, so that bars and numbers stay side by side; ``over`` heads that."""
+    words = (join(escape(head), over if i == 1 else NONE) for i, head in enumerate(heads))
+    titles = zip(("", "", "vd-w", "vd-i"), words, strict=True)
+    return draw_table(kind, titles, tag("tbody", {}, *rows), columns=("vd-cn", "", "vd-cw", "vd-ci"))
+
+
+def draw_bar_row(name: Markup, drawn: Markup, numbers: tuple[str, str]) -> Markup:
+    """One line of a table of bars."""
+    return tag(
+        "tr", {}, tag("th", {"scope": "row"}, name), tag("td", {"class": "vd-b"}, drawn), *_number_cells(numbers)
+    )
+
+
+def draw_letter(b: Badge) -> Markup:
+    """The letter of a part."""
+    kind = (SIDES[b.sign] or "vd-neutral") + ("" if b.sure else " vd-unsure")
+    return tag("span", {"class": f"vd-badge {kind}"}, escape(b.letter))
+
+
+def _draw_thumb(pixels: Bytes, words: str) -> Markup:
+    h, w = (min(n, THUMB) for n in pixels.shape[:2])
+    content = data_uri("image/png", png(shrink(pixels, h, w)))
+    image = tag("image", {"width": w, "height": h, "href": content})
+    told = {"role": "img", "aria-label": words, "viewBox": f"0 0 {w} {h}"}
+    return tag("svg", {"class": "vd-thumb", **told}, image)
+
+
+def draw_bar(
+    value: float, ends: blocks.Span | None, span: blocks.Span, kind: str = "", was: float = math.nan
+) -> Markup:
+    """One bar from zero, with a whisker where the interval is finite; its kind is its sign, if none is given.
+
+    What it was stands behind it as an outline.
+
+    The cells beside it say its numbers, so readers of the screen skip it. Where a preview takes away drawings and
+    styles, there is a bar of characters, which is not shown elsewhere.
+    """
+    zero, end, *whisker = (blocks.place(v, span, 0, 400) for v in (0.0, value, *(ends or ())))
+    box = {"x": f"{min(zero, end):g}", "y": 8, "width": f"{abs(end - zero):.4g}", "height": 16}
+    shapes = [tag("rect", {"class": kind or ("vd-up" if value > 0 else "vd-down"), **box})]
+    if not math.isnan(was):
+        then = blocks.place(was, span, 0, 400)
+        ghost = {"x": f"{min(zero, then):g}", "y": 3, "width": f"{abs(then - zero):.4g}", "height": 26}
+        shapes.insert(0, tag("rect", {"class": "vd-was", **ghost}))
+    shapes.append(tag("path", {"class": "vd-axis", "d": f"M{zero:g} 0V32"}))
+    if ends:
+        low, high = whisker
+        d = f"M{low:g} 16H{high:g}M{low:g} 12V20M{high:g} 12V20"
+        shapes.append(tag("path", {"class": "vd-whisk", "d": d}))
+    frame = {"aria-hidden": "true", "viewBox": "0 0 400 32", "preserveAspectRatio": "none"}
+    length = round(LONGEST_BARE * min(abs(value) / (max(abs(span[0]), abs(span[1])) or 1.0), 1.0))
+    bare = tag("i", {"class": "vd-bare", "aria-hidden": "true"}, escape("█" * length)) if length else NONE
+    return join(tag("svg", frame, *shapes), bare)
 
 
 def draw_swarm(b: blocks.Swarm) -> Markup:
