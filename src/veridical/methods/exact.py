@@ -25,7 +25,6 @@ from veridical.models.outputs import Model
 from veridical.models.structures import Effects, Summand, structure_of
 from veridical.models.targets import Target, resolve
 from veridical.models.trees import EXPONENTIAL, IDENTITY_LINK, SIGMOID, SOFTMAX, Forest, UnreadableError
-from veridical.protocols import Seed
 from veridical.records import (
     IDENTITY,
     LOG_ODDS,
@@ -237,9 +236,8 @@ class KnownModel:
                 known[id(part.levels)] = checked(part.levels.features(table), len(table))
         return [known[id(part.levels)] for part in self.parts]
 
-    def near(self, seen: RowColumns, seed: Seed) -> tuple[Ints, Bools]:
-        """Samples near a row, by code, that reach many leaves; and which values are the row's own."""
-        codes, kept = seen.drawn(seed, 0, CANDIDATES)
+    def near(self, seen: RowColumns, codes: Ints, kept: Bools) -> tuple[Ints, Bools]:
+        """Those of some samples near a row, by code, that reach many leaves; and which values are the row's own."""
         inputs = [
             part.levels.assembled(codes, np.tile(own, (len(codes), 1)))
             for part, own in zip(self.parts, self.inputs(seen.row.row), strict=True)
@@ -484,24 +482,25 @@ def explain_exactly(method: Lime, question: Question) -> tuple[Explanation, ...]
     known = known_model(question.model, seen.background)
     if known is None or known.scale(surrogate.link) is None:
         return question
+    drawn, which = seen.drawn(question.seed, 0, JUDGED)
     try:
-        codes, kept = known.near(seen, question.seed)
+        codes, kept = known.near(seen, drawn[:CANDIDATES], which[:CANDIDATES])
     except Exception:  # whatever a transform does to values that it never saw
         return question
-    table, outputs = seen.row.below(seen.mixed(codes, kept)), np.empty((0, 0))
+    outputs = np.empty((0, 0))
     for again in (False, True):
         if again:  # it may have been fitted again since it was read
             known = known_model(question.model, seen.background, again=True)
         scale = None if known is None else known.scale(surrogate.link)
         if known is None or scale is None:
             return question
+        table = seen.row.below(seen.mixed(codes, kept))  # made anew, for the model may have changed it
         try:
             inputs = known.inputs(table)
         except Exception:  # whatever a transform does to values that it never saw
             return question
         if not again:
             outputs = question.model(table)
-            table = seen.row.below(seen.mixed(codes, kept))  # which the model may have changed
         if known.confirmed and known.agrees(outputs, inputs):
             break
     else:
@@ -513,17 +512,15 @@ def explain_exactly(method: Lime, question: Question) -> tuple[Explanation, ...]
         if output is None:
             return question
         rows = KnownRows.of(output, own, seen.own[0][None], surrogate.pairs)
-        answer = known_answer(method, question, rows, known.grid(output), len(outputs) + known.n_asked)
+        answer = known_answer(method, drawn, rows, known.grid(output), len(outputs) + known.n_asked)
         read = replace(question, targets=(wanted,)).read(outputs)
         found.append(question.record(method, next(read), answer))
     return tuple(found)
 
 
-def known_answer(method: Lime, question: Question, rows: KnownRows, grid: ValueGrid, n_calls: int) -> Answer:
-    """The local model of one row, with its fidelity on samples about which the model is not asked."""
-    shape, seen = KnownShape.of(rows, grid), question.representation
-    assert isinstance(seen, RowColumns)
-    (codes, _), models = seen.drawn(question.seed, 0, JUDGED), rows.models
+def known_answer(method: Lime, codes: Ints, rows: KnownRows, grid: ValueGrid, n_calls: int) -> Answer:
+    """The local model of one row, with its fidelity on samples, by code, about which the model is not asked."""
+    shape, models = KnownShape.of(rows, grid), rows.models
     inputs = [
         levels.assembled(codes, np.tile(own, (len(codes), 1)))
         for levels, own in zip(rows.output.levels, rows.inputs, strict=True)
