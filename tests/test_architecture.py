@@ -488,6 +488,12 @@ def test_tests_lie_at_the_path_of_what_they_test() -> None:
     assert lost == WHOLE
 
 
+def test_the_oldest_versions_are_tested_on_files_that_exist() -> None:
+    script = (SOURCE.parents[1] / "scripts" / "oldest").read_text(encoding="utf-8")
+    (listed,) = re.findall(r'^CORE="(.*?)"', script, re.MULTILINE | re.DOTALL)
+    assert not [name for name in listed.split() if not (Path(__file__).parent / f"{name}.py").exists()]
+
+
 def test_files_are_few() -> None:
     assert len(FILES) <= 200
 
