@@ -65,7 +65,7 @@ def test_every_pair_is_drawn_as_a_page(case: Any) -> None:
 def said_in(shown: str) -> None:
     for words in (
         "old model", "new model", "0.93", "0.91 of 0.93", "0.12", "speaks most for poisonous",
-        "The second is not settled.", "differ by more than the noise", "poisonous", "25 %", "87 %", "odor = foul",
+        "The second is not settled.", "differ beyond the noise", "poisonous", "25 %", "87 %", "odor = foul",
     ):  # fmt: skip
         assert words in shown, words
 
@@ -79,7 +79,7 @@ def test_all_that_matters_is_said_in_text_and_page() -> None:
     assert len(table) == 8
     line = next(row for row in table if "odor = foul" in row[0])
     assert flat(line[2]) == "+0.2610.000"  # each a block of its own
-    assert flat(line[4]) == f"{LARGER} −0.261−0.332 to −0.190"
+    assert flat(line[4]) == f"{LARGER} −0.261−0.359 to −0.163"
     told = [known["aria-label"] for _, known in page.found if known.get("class") == "vd-sign"]
     assert told.count("larger than the noise") == int(d.larger.sum()) > 0
 

@@ -13,7 +13,6 @@ from scipy.special import stdtr, stdtrit
 from veridical.comparisons.alignment import align_parts, join_parts
 from veridical.errors import InputError
 from veridical.metrics.reports import LEVEL
-from veridical.metrics.significance import adjust_holm
 from veridical.records import (
     PER_UNIT,
     QUESTIONS,
@@ -30,6 +29,8 @@ from veridical.records import (
 
 ROUNDING = 1e-6  # of the largest weight, below which a difference is none
 NET_DEGREES = ((8, 1e6), (12, 4.0), (10**9, 2.0))  # degrees of freedom of weights from a net, up to so many parts
+ADDITIVE_DEGREES = 3.0  # the same of an additive local model, at least: its own samples have lighter tails
+FEW_DEGREES = (NET_DEGREES[-1][1], ADDITIVE_DEGREES)
 WIDE_NOTE = (
     "With so many columns, only large differences show in one explanation each: explain with several seeds "
     "(rng), and compare the two lists."
@@ -70,15 +71,17 @@ class Difference(Tabular):
     weights : array (d, 2)
         Weights of both sides.
     intervals : array (d, 2)
-        95 % confidence interval of each difference by itself; infinite if it was not measured.
+        95 % confidence intervals of the differences, all features taken together (Bonferroni): a difference is
+        larger than the noise where its interval does not contain zero. Infinite if it was not measured.
     p : array (d,)
-        P-values, adjusted for the number of features (Holm); nan if a difference was not measured.
+        P-values, adjusted for the number of features (Bonferroni); nan if a difference was not measured.
     counts : array (d,)
         Number of rows that the means are over.
     changes : array (n,)
         How far the weights of each row are apart: the root of their squared differences.
     verdict : Verdict
-        Passed if no feature differs by more than the noise.
+        Labeled "same" if no feature differs by more than the noise, else "different"; "unchecked" if none was
+        measured.
     notes : tuple of str
         What a reader should know.
     """
@@ -88,11 +91,11 @@ class Difference(Tabular):
     titles: tuple[str, str]  # what to call them
     parts: tuple[Part, ...]  # (d,) that either has; with both names where they are called differently
     weights: Floats  # (d, 2)
-    intervals: Floats  # (d, 2): 95 %, of the difference; infinite where it was not measured
-    p: Floats  # (d,) adjusted for the number of parts (Holm); nan where a difference was not measured
+    intervals: Floats  # (d, 2): 95 %, of all differences together; infinite where one was not measured
+    p: Floats  # (d,) adjusted for the number of parts (Bonferroni); nan where a difference was not measured
     counts: Ints  # (d,) rows that the means are over
     changes: Floats  # (n,) how far the weights of each row are apart: the root of their squared differences
-    verdict: Verdict  # passed: no part differs by more than the noise
+    verdict: Verdict  # "same": no part differs by more than the noise
     notes: tuple[str, ...] = ()
 
     @property
@@ -110,7 +113,7 @@ class Difference(Tabular):
     def larger(self) -> Bools:
         """Which differences are larger than the noise, all features taken together, (d,).
 
-        If nothing differs, the chance that any feature is called larger is at most 5 % (Holm).
+        If nothing differs, the chance that any feature is called larger is at most 5 %.
         """
         return np.asarray(np.nan_to_num(self.p, nan=1.0) < LEVEL)
 
@@ -166,10 +169,11 @@ def differ(a: Explanation, b: Explanation, titles: tuple[str, str] = ("first", "
     """Compare two explanations feature by feature."""
     gap = measure_gap(a, b)
     apart = gap.apart
-    ends = np.stack([apart - gap.reach[:, 0], apart + gap.reach[:, 1]], axis=1)
+    reach = gap.reach * joint_level(gap.reach, gap.degrees)
+    ends = np.stack([apart - reach[:, 0], apart + reach[:, 1]], axis=1)
     p = adjust_p_values(apart, gap.reach, gap.degrees, gap.weights)
     said = f"predictions {a.prediction:.4g} and {b.prediction:.4g}"
-    verdict = judge_difference(gap.parts, apart, p, said, largest_hidden_difference(gap.reach, gap.degrees))
+    verdict = judge_difference(gap.parts, apart, p, said, titles, reach)
     return Difference(
         a,
         b,
@@ -181,7 +185,7 @@ def differ(a: Explanation, b: Explanation, titles: tuple[str, str] = ("first", "
         np.ones(len(apart), np.int64),
         np.array([row_distance(apart)]),
         verdict,
-        (*ComparabilityNotes().add(a, b).notes(), *([WIDE_NOTE] if gap.degrees == NET_DEGREES[-1][1] else [])),
+        (*ComparabilityNotes().add(a, b).notes(), *([WIDE_NOTE] if gap.degrees in FEW_DEGREES else [])),
     )
 
 
@@ -232,50 +236,55 @@ def _degrees_of_freedom(e: Explanation) -> float:
         return float(max(e.effective_size / d - 1, 1.0))
     found = float(max(e.effective_size / 2 - d - 1, 1.0))
     tails = next(degrees for most, degrees in NET_DEGREES if d <= most)
+    if (_method_recipe(e).get("surrogate") or {}).get("name") == "Additive":
+        tails = max(tails, ADDITIVE_DEGREES)
     return min(found, tails) if e.view is None or e.view.kind == "fields" else found
 
 
+def joint_level(reach: Floats, degrees: Any) -> Any:
+    """How much longer intervals are that hold for all measured differences together, (d, 1) or one number."""
+    known = max(int(np.isfinite(reach).all(axis=1).sum()), 1)
+    level = stdtrit(degrees, 1 - LEVEL / 2 / known) / stdtrit(degrees, UPPER_QUANTILE)
+    return level[:, None] if np.ndim(level) else float(level)
+
+
 def adjust_p_values(apart: Floats, reach: Floats, degrees: Any, weights: Floats) -> Floats:
-    """Two-sided p of each difference, adjusted for all measured ones; nan for the others."""
+    """Two-sided p of each difference, adjusted for all measured ones (Bonferroni); nan for the others."""
     known = np.isfinite(reach).all(axis=1)
     toward = np.where(apart > 0, reach[:, 0], reach[:, 1])  # noise on the side of zero
     least = ROUNDING * float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(apart) / (toward / stdtrit(degrees, UPPER_QUANTILE))
     p = np.where(np.abs(apart) <= least, 1.0, np.where(toward > 0, 2 * stdtr(degrees, -np.abs(t)), 0.0))
-    found = np.full(len(apart), np.nan)
-    found[known] = adjust_holm(p[known])
-    return found
+    return np.where(known, np.minimum(p * known.sum(), 1.0), np.nan)
 
 
-def largest_hidden_difference(reach: Floats, degrees: Any) -> float:
-    """The largest difference that noise may hide, all features taken together."""
-    known = np.isfinite(reach).all(axis=1)
-    if not known.any():
-        return np.nan
-    level = stdtrit(degrees, 1 - LEVEL / 2 / known.sum()) / stdtrit(degrees, UPPER_QUANTILE)
-    return float((level * np.where(known, reach.max(axis=1), 0.0)).max())
-
-
-def judge_difference(parts: Sequence[Part], apart: Floats, p: Floats, said: str, hidden: float) -> Verdict:
-    """Judge what differs, in one sentence."""
+def judge_difference(
+    parts: Sequence[Part], apart: Floats, p: Floats, said: str, titles: tuple[str, str], reach: Floats
+) -> Verdict:
+    """Judge what differs, in one sentence; ``reach`` (d, 2) is that of the intervals by which it is decided."""
     larger = np.flatnonzero(np.nan_to_num(p, nan=1.0) < LEVEL)
     missed, d = int(np.isnan(p).sum()), len(p)
     of_all = f"{d - missed} feature{'s' * (d - missed != 1)}"
     if not d or missed == d:
         why = "the noise of no feature was measured" if d else "there are no features"
-        return Verdict(False, np.nan, 0.0, f"Nothing can be said about the difference: {why}; {said}.")
+        sentence = f"Nothing can be said about the difference: {why}; {said}."
+        return Verdict(False, np.nan, 0.0, sentence, label="unchecked")
     if len(larger):
-        order = larger[np.argsort(-np.abs(apart[larger]), kind="stable")]
-        named = ", ".join(f"{parts[j].name:.60} ({apart[j]:+.3g})" for j in order[:MAX_NAMED_PARTS])
-        more = f" and {len(order) - MAX_NAMED_PARTS} more" if len(order) > MAX_NAMED_PARTS else ""
+        most = int(larger[np.argmax(np.abs(apart[larger]))])
+        how = f"{abs(apart[most]):.2g} {'more' if apart[most] > 0 else 'less'}"
         verb = "differs" if len(larger) == 1 else "differ"
-        start = f"{len(larger)} of {of_all} {verb} by more than the noise: {named}{more}"
+        start = (
+            f"{len(larger)} of {of_all} {verb} beyond the noise, most {parts[most].column:.60}: "
+            f"{titles[1]:.40} has {how} than {titles[0]:.40}"
+        )
     else:
-        below = f"; a difference below {hidden:.2g} may not have shown" if hidden > 0 else ""
-        start = f"None of {of_all} differs by more than the noise{below}"
+        hidden = float(np.where(np.isfinite(reach), reach, 0.0).max())
+        below = f"; one below {hidden:.2g} may not have shown" if hidden > 0 else ""
+        start = f"No difference in {of_all} is larger than the noise{below}"
     left = f"{missed} feature{'s were' if missed > 1 else ' was'} not measured; " if missed else ""
-    return Verdict(not len(larger), float(len(larger)), 0.0, f"{start}; {left}{said}.")
+    label = "different" if len(larger) else "same"
+    return Verdict(not len(larger), float(len(larger)), 0.0, f"{start}; {left}{said}.", label=label)
 
 
 def row_distance(apart: Floats) -> float:
@@ -305,7 +314,8 @@ def differ_over_rows(
     apart = subtract_first(weights)
     fewest = 2 * found.fewest  # twice as many will do where noise is taken at its worst
     degrees = np.clip(counts - 1.0, 1.0, fewest if together else None)
-    p = adjust_p_values(apart, np.c_[reach, reach], degrees, weights)
+    both = np.c_[reach, reach]
+    p, joint = adjust_p_values(apart, both, degrees, weights), both * joint_level(both, degrees)
     said = "over {:,} rows; mean predictions {:.4g} and {:.4g}".format(found.n_pairs, *found.predictions)
     n = n_rows - found.n_pairs
     left_out = f"{n:,} row{'s' * (n != 1)} that only one of them explains {'are' if n != 1 else 'is'}"
@@ -314,11 +324,11 @@ def differ_over_rows(
         titles,
         parts,
         weights,
-        np.stack([apart - reach, apart + reach], axis=1),
+        np.stack([apart - joint[:, 0], apart + joint[:, 1]], axis=1),
         p,
         counts,
         found.changes,
-        judge_difference(parts, apart, p, said, largest_hidden_difference(np.c_[reach, reach], degrees)),
+        judge_difference(parts, apart, p, said, titles, joint),
         found.unlike.notes() + ((f"{left_out} left out.",) if n else ()),
     )
 

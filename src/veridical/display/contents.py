@@ -386,7 +386,7 @@ def _row_name(p: Pick, step: int) -> str:
 
 LARGER, NOISE, UNMEASURED = "●", "○", "?"
 MARKS = {LARGER: "larger than the noise", NOISE: "may be noise", UNMEASURED: "not measured"}
-KEY = "● larger than the noise, all parts taken together (Holm, 5 %); ○ may be noise; ? not measured"
+KEY = "● larger than the noise, ○ may be noise: the intervals hold for all features together; ? not measured"
 
 
 def difference(d: Difference, limits: blocks.Limits) -> tuple[blocks.Block, ...]:
