@@ -384,7 +384,7 @@ def _rest_words(e: Explanation, others: Sequence[int]) -> str:
 
 def _left_out(e: Explanation, others: Sequence[int]) -> tuple[str, ...]:
     """What is not drawn, not settled and not measured, where nothing can be opened."""
-    more = (f"And {_rest_words(e, others)}, not drawn.",) if others else ()
+    more = (f"And {_rest_words(e, others)}, not drawn.",) if others and split(e, 1)[0] else ()
     return *more, *_asides(e)
 
 
