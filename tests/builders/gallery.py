@@ -34,6 +34,8 @@ NAMES = (
     "pick-two-models",
     "groups",
     "membership",
+    "flips",
+    "flips-none",
     "verdict",
     "verdict-passed",
     "difference-models",
@@ -159,6 +161,8 @@ def _tables() -> dict[str, Any]:
         "pick-two-models": group_cases.pick_of_two(),
         "groups": group_cases.cars(),
         "membership": group_cases.member(),
+        "flips": vd.flips(loan, rows, row, classes=paid["classes"]),
+        "flips-none": vd.flips(loan, rows, row, classes=paid["classes"], immutable=["income", "debts"]),
     }
 
 

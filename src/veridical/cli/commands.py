@@ -403,7 +403,9 @@ def read_goal(options: FlipsOptions, inputs: CommandInputs) -> Any:
         if at is not None:
             return known[at]
         if known:
-            raise InputError(f"no class is called {options.to!r}{suggest(options.to, [str(each) for each in known])}")
+            raise InputError(
+                f"no class is called {options.to!r}{suggest(options.to, [str(each) for each in known])}"
+            )
     try:
         return float(options.to)
     except ValueError:

@@ -414,7 +414,9 @@ def flips(f: Flips, limits: blocks.Limits) -> tuple[blocks.Block, ...]:
 def _change_line(f: Flips, item: Flip, limits: blocks.Limits) -> blocks.ChangeLine:
     """One change, from which values to which, and the output before and after."""
     if f.kind == COLUMNS:
-        steps = tuple((name, *map(changed_words, (item.values[name], new))) for name, new in item.changes.items())
+        steps = tuple(
+            (name, changed_words(item.values[name]), changed_words(new)) for name, new in item.changes.items()
+        )
     else:
         steps = tuple((name, "there", "left out") for name in item.changes)
     both = " → ".join(output_words(value, f.unit, limits) for value in (item.before, item.after))

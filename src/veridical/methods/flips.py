@@ -378,7 +378,7 @@ class ColumnSearch:
     def _others(self, j: int) -> Floats:
         """The values of a column but for the instance's own."""
         values = self.choices.values(j)
-        return values[values != self.choices.own[j]]
+        return np.asarray(values[values != self.choices.own[j]])
 
     def _first(self) -> list[tuple[int, float]]:
         """Values to begin with: of a number about as many rows apart, its ends among them; frequent categories."""
@@ -500,8 +500,8 @@ class ColumnSearch:
         found = dict[tuple[int, ...], Change]()
         while ways and len(found) < n and self.trials.left > 2 * CALLS_TO_SHRINK:
             some, ways = ways[:ROUND], ways[ROUND:]
-            told = self.trials.margins([change for _, change in some])
-            for (_, change), margin in zip(some, told.tolist(), strict=True):
+            margins = self.trials.margins([change for _, change in some])
+            for (_, change), margin in zip(some, margins.tolist(), strict=True):
                 key = tuple(sorted(change))
                 if margin > 0 and (key not in found or self._size(change) < self._size(found[key])):
                     found[key] = change
@@ -640,11 +640,11 @@ def find_flips(
     items.sort(key=lambda item: (len(item.changes), item.size))
     notes = [*representation.notes, *model.notes]
     if trials.n_failed:
-        notes.append(f"The model failed on {trials.n_failed} changes, which were skipped: {trials.failure}")
-    if len(kept) < len(found):
-        notes.append(
-            f"The model gave {len(found) - len(kept)} changes another answer when it was asked again: they are left out."
-        )
+        many = "1 change, which was" if trials.n_failed == 1 else f"{trials.n_failed} changes, which were"
+        notes.append(f"The model failed on {many} skipped: {trials.failure}")
+    if lost := len(found) - len(kept):
+        many = "1 change" if lost == 1 else f"{lost} changes"
+        notes.append(f"The model gave {many} another answer when it was asked again: left out.")
     what = "columns" if kind == COLUMNS else PLURALS.get(parts[0].relation, "features")
     verdict = judge_flips(items, goal, what, min(MOST_OUT, len(free)), trials.n_calls)
     return Flips(
@@ -718,9 +718,9 @@ def judge_flips(items: Sequence[Flip], goal: Goal, what: str, most: int, n_calls
     first = items[0]
     if goal.target is None:
         flipped = f'turns {own} into "{_brief(safe_str(first.answer))}"'
-    more = len(first.changes) - 2
-    names = (", " if more > 0 else " and ").join(_brief(name) for name in list(first.changes)[:2])
-    names += f" and {more} more" if more > 0 else ""
+    rest = len(first.changes) - 2
+    names = (", " if rest > 0 else " and ").join(_brief(name) for name in list(first.changes)[:2])
+    names += f" and {rest} more" if rest > 0 else ""
     verb = "Changing" if what == "columns" else "Leaving out"
     more = f"; {len(items)} changes were found and verified" if len(items) > 1 else ", as the model verified"
     return Verdict(True, float(len(items)), 1.0, f"{verb} {names} {flipped}{more}.", label="reliable")

@@ -375,7 +375,7 @@ class RowChoices:
     def own(self) -> Floats:
         """The row's own numbers, or the codes of its categories (d,); nan where a number is missing."""
         codes, numbers = own_codes(self.background, self.row.row)
-        return np.where(self.numeric, numbers[0], codes[0])
+        return np.asarray(np.where(self.numeric, numbers[0], codes[0]), np.float64)
 
     @cached_property
     def numeric(self) -> Bools:
@@ -388,7 +388,7 @@ class RowChoices:
         if not seen.numeric:
             return np.arange(len(seen.cumulative), dtype=np.float64)
         if not isinstance(column, Binned) or not len(seen.numbers):
-            return seen.numbers
+            return np.asarray(seen.numbers)
         ends = np.nanmin(column.left), np.nanmax(column.left + column.rise)  # of more values than are told apart
         return np.unique([*(end for end in ends if not seen.numbers[0] <= end <= seen.numbers[-1]), *seen.numbers])
 
