@@ -206,7 +206,15 @@ def test_the_same_as_in_python(here: Path) -> None:
     )
     assert vd.load("same.json").top(13) == why.top(13)
     flips = vd.flips(model.predict_proba, rows, frame.iloc[3], target="Barolo", to=0.2, immutable=["ash"], n=2)
-    typed = "--row=3 --target=Barolo --to=0.2 --immutable=ash --changes=2 --out=same.json --quiet".split()
+    typed = [
+        "--row=3",
+        "--target=Barolo",
+        "--to=0.2",
+        "--immutable=ash",
+        "--changes=2",
+        "--out=same.json",
+        "--quiet",
+    ]
     assert cli.main(["flips", *LINEAR[:2], "--label=grape", *typed]) == 0
     assert [dict(flip.changes) for flip in vd.load("same.json")] == [dict(flip.changes) for flip in flips] != []
     many = vd.explain_many(model.predict_proba, rows, frame[10:14], method=method)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -154,6 +155,30 @@ def test_arrays_and_numbers_that_stay_numbers() -> None:
         found = vd.flips(lambda X: probabilities(5 * (X[:, 0] - 0.5)), rows, x)
         assert found.answer == vd.records.Output(0)
         assert 0.5 <= found[0].changes["x0"] <= 0.55
+
+
+def test_old_values_are_short_and_new_ones_in_full() -> None:
+    A = RNG.normal(size=(200, 2))
+    found = vd.flips(lambda X: probabilities(5 * (X[:, 0] - 1.1)), vd.Rows(A), np.array([0.123456789, 0.0]))
+    assert "0.123457  " in str(found)
+    single = vd.flips(lambda X: probabilities(X[:, 0] - 1.1), vd.Rows(A.astype(np.float32)), np.zeros(2, "f4"))
+    assert re.search(r" 1\.1\d?  ", str(single))
+
+
+def test_a_background_of_statistics_is_enough() -> None:
+    rows = vd.Rows.from_statistics(
+        {"a": vd.bins.NumberStatistics(0.0, 1.0), "b": vd.bins.CategoryStatistics(("x", "y"), (0.5, 0.5))}
+    )
+    found = vd.flips(lambda t: probabilities(5 * (t["a"] - 1)), rows, {"a": 0.0, "b": "x"}, classes=NAMES)
+    assert [list(flip.changes) for flip in found] == [["a"]]
+    assert 1.0 <= found[0].changes["a"] <= 1.1
+
+
+def test_exact_integers_stay_exact() -> None:
+    table = pd.DataFrame({"id": 2**60 + RNG.integers(0, 2**59, 100), "a": RNG.normal(size=100)})
+    model = by(id=lambda c: np.where(c > 2**60 + 2**58, 1.0, -1.0))
+    found = vd.flips(model, vd.Rows(table), {"id": 2**60 + 5, "a": 0.0}, classes=NAMES)
+    assert changes(found) == [{"id": int(table["id"][table["id"] > 2**60 + 2**58].min())}]
 
 
 # ---- what must stay

@@ -415,7 +415,7 @@ def _change_line(f: Flips, item: Flip, limits: blocks.Limits) -> blocks.ChangeLi
     """One change, from which values to which, and the output before and after."""
     if f.kind == COLUMNS:
         steps = tuple(
-            (name, changed_words(item.values[name]), changed_words(new)) for name, new in item.changes.items()
+            (name, changed_words(item.values[name], 6), changed_words(new)) for name, new in item.changes.items()
         )
     else:
         steps = tuple((name, "there", "left out") for name in item.changes)
@@ -424,13 +424,14 @@ def _change_line(f: Flips, item: Flip, limits: blocks.Limits) -> blocks.ChangeLi
     return blocks.ChangeLine(steps, answer, both)
 
 
-def changed_words(value: Any) -> str:
-    """A value of a column, of which a missing one says so; numbers in full, for another one may not flip."""
+def changed_words(value: Any, digits: int = 15) -> str:
+    """A value of a column, of which a missing one says so; a new number in full, for another one may not flip."""
     if value is None or value is pd.NaT or value is pd.NA:
         return "missing"
-    if isinstance(value, float) and math.isfinite(value):
-        return f"{value:.15g}"
-    return value_text(value)
+    if isinstance(value, float) and 1e-4 <= abs(value) < 1e5:
+        single = np.float32(value)  # whose digits say less, where that is all that it is
+        return np.format_float_positional(single, trim="-") if float(single) == value else f"{value:.{digits}g}"
+    return f"{value:.15g}" if isinstance(value, float) and math.isfinite(value) else value_text(value)
 
 
 def output_words(value: float, unit: str, limits: blocks.Limits) -> str:

@@ -254,10 +254,9 @@ def _changes(b: blocks.ChangeTable, width: int) -> Lines:
         column([_small(text) if not i else text for i, text in enumerate(texts)], limit) for texts in others[:2]
     ]
     room = _wide(width) - sum(cells(each[0]) for each in columns) - 8
-    told = [cut(_small(text) if not i else text, max(room - 14, 20)) for i, text in enumerate(others[2])]
-    first = column(
-        [_small(text) if not i else text for i, text in enumerate(names)], max(room - max(map(cells, told)), 14)
-    )
+    longest = min(max(map(cells, names)), room // 2)
+    told = [cut(_small(text) if not i else text, room - longest) for i, text in enumerate(others[2])]
+    first = column([_small(text) if not i else text for i, text in enumerate(names)], room - max(map(cells, told)))
     return ["  ".join(["", *line]).rstrip() for line in zip(first, *columns, told, strict=True)]
 
 

@@ -15,6 +15,7 @@ from veridical.records import Axis, Bools, Design, Floats, Ints, Part, Sample
 from veridical.representations.tables.columns import (
     Binned,
     Coded,
+    Normal,
     TableColumn,
     format_edges,
     format_number,
@@ -401,7 +402,8 @@ class RowChoices:
         column, numbers = self.background.columns[j], self.background.seen[j].numbers
         kind = getattr(self.background.schema.dtypes[column.positions[0]], "kind", "O")
         exact = not isinstance(column, Binned) and (column.line.dtype is not None or bool(column.line.origin))
-        if not self.numeric[j] or exact or kind not in "iuf" or len(numbers) <= CODES:
+        few = len(numbers) <= CODES and not isinstance(column, Normal)
+        if not self.numeric[j] or exact or kind not in "iuf" or few:
             return float("nan")
         return 1.0 if kind != "f" or bool((numbers == np.rint(numbers)).all()) else 0.0
 
