@@ -35,7 +35,6 @@ NAMES = (
     "groups",
     "membership",
     "flips",
-    "flips-none",
     "verdict",
     "verdict-passed",
     "difference-models",
@@ -162,7 +161,6 @@ def _tables() -> dict[str, Any]:
         "groups": group_cases.cars(),
         "membership": group_cases.member(),
         "flips": vd.flips(loan, rows, row, classes=paid["classes"]),
-        "flips-none": vd.flips(loan, rows, row, classes=paid["classes"], immutable=["income", "debts"]),
     }
 
 
