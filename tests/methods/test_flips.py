@@ -305,7 +305,7 @@ def test_hard_labels_flip() -> None:
 
 
 def test_more_than_two_words_are_left_out_where_it_takes_them() -> None:
-    """Of six good words four must go; a fifth is put back."""
+    """Of six good words four must go."""
     good = ("warm", "kind", "fine", "rich", "calm", "neat")
     weights = dict(zip(good, (1.0, 1.1, 1.2, 1.3, 1.4, 1.5), strict=True))
     model = lambda texts: probabilities([sum(weights.get(w, 0) for w in t.split()) - 3 for t in texts])  # noqa: E731
@@ -319,9 +319,26 @@ def test_more_than_two_words_are_left_out_where_it_takes_them() -> None:
     assert found.kind == "parts"
 
 
+def test_a_word_that_need_not_go_is_put_back() -> None:
+    """Alone, "nice" tells most; but all that says "good" must go, and then "nice" may stay."""
+    good = ("good", "great", "fine")
+    model = lambda texts: probabilities([4.0 * any(g in t for g in good) + 0.5 * ("nice" in t) - 1 for t in texts])  # noqa: E731
+    assert changes(vd.flips(model, vd.Words(), "nice good great fine", classes=NAMES)) == [dict.fromkeys(good)]
+
+
 def test_the_only_word_of_a_text() -> None:
     model = lambda texts: probabilities([2.0 * ("yes" in t) - 1 for t in texts])  # noqa: E731
     assert changes(vd.flips(model, vd.Words(), "yes", classes=NAMES)) == [{"yes": None}]
+
+
+def test_what_to_try_is_what_may_help() -> None:
+    """More calls where they ran out, fewer immutable columns where there are some."""
+    same = lambda inputs: np.tile([0.2, 0.8], (len(inputs), 1))  # noqa: E731
+    word = vd.flips(same, vd.Words(), "yes").verdict
+    assert "by leaving out its only word flips" in word.sentence
+    assert word.advice == "Try a row nearer to the decision."
+    many = vd.flips(same, ROWS, X, max_calls=20, immutable=["age"]).verdict.advice
+    assert many == "Try a row nearer to the decision, fewer immutable columns or `max_calls=80`."
 
 
 def test_of_very_many_words_those_that_tell_are_found() -> None:

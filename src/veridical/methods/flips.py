@@ -646,7 +646,9 @@ def find_flips(
         many = "1 change" if lost == 1 else f"{lost} changes"
         notes.append(f"The model gave {many} another answer when it was asked again: left out.")
     what = "columns" if kind == COLUMNS else PLURALS.get(parts[0].relation, "features")
-    verdict = judge_flips(items, goal, what, min(MOST_OUT, len(free)), trials.n_calls)
+    hints = ["a row nearer to the decision", *([f"fewer immutable {what}"] if immutable else [])]
+    hints += [f"`max_calls={4 * most}`"] if trials.n_calls > most // 2 else []
+    verdict = judge_flips(items, goal, what, min(MOST_OUT, len(free)), trials.n_calls, hints)
     return Flips(
         tuple(items),
         goal.answer,
@@ -701,8 +703,10 @@ def hold_parts(representation: Representation, immutable: Sequence[str | int]) -
     return held
 
 
-def judge_flips(items: Sequence[Flip], goal: Goal, what: str, most: int, n_calls: int) -> Verdict:
-    """Whether any was found, as a verdict."""
+def judge_flips(
+    items: Sequence[Flip], goal: Goal, what: str, most: int, n_calls: int, hints: Sequence[str]
+) -> Verdict:
+    """Whether any was found, as a verdict, and else what to try."""
     own = f'"{_brief(safe_str(goal.answer))}"'
     if goal.target is not None:
         flipped = f"takes the output from {goal.prediction:.4g} to {goal.wanted}"
@@ -711,9 +715,10 @@ def judge_flips(items: Sequence[Flip], goal: Goal, what: str, most: int, n_calls
     else:
         flipped = f'turns {own} into "{_brief(goal.wanted)}"'
     if not items:
-        how = "of one or two columns" if what == "columns" else f"by leaving out up to {most} {what}"
+        out = f"its only {what[:-1]}" if most == 1 else f"up to {most} {what}"
+        how = "of one or two columns" if what == "columns" else f"by leaving out {out}"
         sentence = f"No change {how} {flipped} ({n_calls - 1} tries)."
-        advice = f"Try a row nearer to the decision, fewer immutable {what}, or `max_calls={4 * n_calls}`."
+        advice = f"Try {', '.join(hints[:-1])}{' or ' * (len(hints) > 1)}{hints[-1]}."
         return Verdict(False, 0.0, 1.0, sentence, label="none", advice=advice)
     first = items[0]
     if goal.target is None:
