@@ -462,7 +462,7 @@ def _changes(b: blocks.ChangeTable) -> Markup:
         tag("tr", {}, _first_cell(blocks.Cell(name)), *(_cell(blocks.Cell(text)) for text in others))
         for name, *others in b.rows
     )
-    return _scrolling("Changes", charts.draw_table("vd-scores vd-compared", heads, tag("tbody", {}, *rows)))
+    return _scrolling("Changes", charts.draw_table("vd-outcomes", heads, tag("tbody", {}, *rows)))
 
 
 def _first_cell(c: blocks.Cell) -> Markup:
