@@ -20,6 +20,7 @@ ORDER = (
     "compositing",
     "batch",
     "pick",
+    "flips",
     "sketch",
     "memory",
     "scale",
@@ -42,7 +43,7 @@ def section(record: Mapping[str, Any]) -> str:
     made = record["environment"]
     name = record["benchmark"]
     torch = dict.fromkeys(("audit", "tiles", "maps", "maps-cuda", "gpu"), "torch")
-    plain = {"sketch": "scipy", "scale-million": "pandas", "scale-engines": "dask"}
+    plain = {"flips": "pandas", "sketch": "scipy", "scale-million": "pandas", "scale-engines": "dask"}
     peer = {"shapley": "shap", "commands": "typer", **plain, **torch}.get(name, "lime")
     others = {
         "networks": ("captum", "torch"),

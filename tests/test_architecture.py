@@ -284,6 +284,7 @@ FLAT = {
     "Contrast",
     "explain",
     "explain_many",
+    "flips",
     "rerun",
     "pick",
     "group",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from veridical.api import evaluate as evaluate
     from veridical.api import explain as explain
     from veridical.api import explain_many as explain_many
+    from veridical.api import flips as flips
     from veridical.api import group as group
     from veridical.api import rerun as rerun
     from veridical.api import veracity as veracity
@@ -84,6 +85,7 @@ _HOMES = {
         "evaluate",
         "explain",
         "explain_many",
+        "flips",
         "group",
         "rerun",
         "veracity",

@@ -24,6 +24,7 @@ from veridical.groundtruth import CAUSES
 from veridical.groundtruth.causes import Cause, CauseKind, Decision, choose_aim
 from veridical.groundtruth.trials import examine_causes
 from veridical.groundtruth.veracity import build_veracity_report, check_kind, plan_veracity
+from veridical.methods.flips import Flips, find_flips
 from veridical.methods.lime import Lime
 from veridical.methods.many import CHUNK, Plan, ProgressCallback, explain_all, explain_each
 from veridical.methods.registry import METHODS, SETTINGS, choose_settings, resolve_names
@@ -837,6 +838,103 @@ def _warned(found: Explanations) -> Explanations:
             stacklevel=4,  # past explain_many and what teaches its keywords
         )
     return found
+
+
+@teach_keywords
+def flips(
+    model: Explainable,
+    representer: Representer,
+    x: Any,
+    *,
+    to: Any = None,
+    target: Any = None,
+    immutable: Sequence[str | int] = (),
+    n: int = 5,
+    max_calls: int | None = None,
+    classes: Sequence[Any] | None = None,
+    rng: int | np.random.Generator = 0,
+    progress: ProgressCallback | None = None,
+) -> Flips:
+    """Find the smallest changes that turn the model's answer: counterfactual explanations, each verified by the model.
+
+    Of a table, one column is changed, or two where no single one is enough: numbers to a value between those of the
+    background, categories to another one. Of texts, pictures and others, words or regions are left out. A change of
+    fewer columns comes first, then the smaller one: how many rows of the background lie between the old value and
+    the new one.
+
+    Parameters
+    ----------
+    model : estimator, booster, torch or Keras network, pipeline, or callable
+        The model itself, or a function of a batch that returns one number or one row of numbers per input.
+    representer : Rows, Words, Superpixels or another representer
+        What the features are and how they are changed, such as ``vd.Rows(X_train)``.
+    x : instance
+        The instance whose answer is to turn.
+    to : class or float, optional
+        The class that the answer should become; by default any other one. Where the output is a number, the value that
+        it should cross, from whichever side it is on.
+    target : class, Output or callable, optional
+        The output that should cross the value ``to``, such as the probability of one class.
+    immutable : list of str or int
+        Columns (words, regions) that are never changed, besides those that the representer holds.
+    n : int, default 5
+        How many changes at most.
+    max_calls : int, optional
+        How many inputs the model is asked about at most; by default 300, or 5 per column of a wide table.
+    classes : sequence, optional
+        Names of the model's outputs, in their order, where the model does not know them.
+    rng : int or numpy.random.Generator, default 0
+        The seed, of replacements that are drawn by chance: the same seed gives the same result, bit by bit.
+    progress : callable, optional
+        Wraps the iteration, as ``tqdm.tqdm`` does; ``lambda work, total: work`` is silent. By default a bar appears
+        in terminals and notebooks after a second.
+
+    Returns
+    -------
+    Flips
+        The changes, the smallest first, each with ``changes``, ``values``, ``answer``, ``before`` and ``after``; empty,
+        with a verdict that says so, where none was found.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, such as ``to`` missing where the output is a number.
+    ModelError
+        If the model fails on the instance itself; changes that it fails on are skipped, and a note says so.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import veridical as vd
+    >>> people = pd.DataFrame({"income": range(20, 60), "debts": [0, 1, 2, 3] * 10})
+    >>> def predict(table):
+    ...     paid = (table["income"] - 5 * table["debts"] > 30).astype(float)
+    ...     return pd.DataFrame({"lost": 1 - paid, "paid": paid})
+    >>> found = vd.flips(predict, vd.Rows(people), {"income": 28, "debts": 2}, classes=["lost", "paid"])
+    >>> [(dict(flip.changes), flip.answer) for flip in found]
+    [({'income': 41}, 'paid')]
+    """
+    check_whole("n", n)
+    if max_calls is not None:
+        check_whole("max_calls", max_calls, 10)
+    single = "flips has one target: the output that should cross the value to"
+    asked = check_request(model, representer, target=target, classes=classes, rng=rng, single=single)
+    representation = asked.representer(x)
+    try:
+        with _count_calls(asked.model, progress, "calls, at most") as own:
+            found = find_flips(
+                own,
+                representation,
+                asked.seed,
+                to=to,
+                target=target,
+                immutable=immutable,
+                n=n,
+                max_calls=max_calls,
+            )
+    except ModelError as error:
+        raise name_unseen(error, representation) from error.__cause__
+    return replace(found, row=get_row_name(representer, x))
 
 
 @teach_keywords

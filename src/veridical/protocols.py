@@ -397,6 +397,56 @@ class Contrasted(Protocol):
 
 
 @runtime_checkable
+class Choosable(Representation, Protocol, metaclass=Hook):
+    """A Representation whose parts can take other values of the background: what ``flips`` asks for, of tables."""
+
+    @property
+    def choices(self) -> Choices: ...
+
+
+class Choices(Protocol):
+    """The values that the parts of an instance may take, as numbers: on a line, or the places of categories."""
+
+    @property
+    def own(self) -> Floats:
+        """The instance's own (d,); nan where a number is missing."""
+        ...
+
+    @property
+    def numeric(self) -> Bools:
+        """Parts whose values lie on a line (d,)."""
+        ...
+
+    def values(self, j: int) -> Floats:
+        """Those that the background has of a part, in order; of numbers without a missing one."""
+        ...
+
+    def may_miss(self, j: int) -> bool:
+        """Whether a number is missing in some rows of the background."""
+        ...
+
+    def grain(self, j: int) -> float:
+        """What values between those of the background are multiples of: 0 for any, nan where there are none."""
+        ...
+
+    def sizes(self, j: int, numbers: Floats) -> Floats:
+        """How far values are from the own one: the share of the background's rows that lies between."""
+        ...
+
+    def held(self, names: Sequence[str | int]) -> set[int]:
+        """The parts that columns of these names belong to; an unknown name is an error."""
+        ...
+
+    def inputs(self, changed: Bools, numbers: Floats) -> Any:
+        """One input per change (n, d): parts that it changes have these values, the others their own."""
+        ...
+
+    def plain(self, inputs: Any) -> Sequence[tuple[Any, ...]]:
+        """The values of all parts of inputs, as plain Python."""
+        ...
+
+
+@runtime_checkable
 class Viewable(Protocol, metaclass=Hook):
     """A Representation that has more to show than bars, such as a picture: kept in the record."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from veridical.methods.flips import Flip, Flips
 from veridical.records import Explanation, Explanations, Output, Part, Verdict
 
 HOSTILE = (
@@ -159,3 +160,21 @@ def many(n: int = 50) -> Explanations:
         scale = rng.uniform(0.5, 1.5, (7, 1))
         items.append(replace(e, weights=e.weights * scale[:, 0], intervals=e.intervals * scale))
     return Explanations(tuple(items))
+
+
+def turned() -> Flips:
+    """Changes of columns of several types."""
+    items = (
+        Flip({"odor": "almond"}, {"odor": "foul"}, "edible", 0.07, 0.61, 0.4),
+        Flip(
+            {"rings": None, "seen": pd.Timestamp("2026-03-01")},
+            {"rings": 1, "seen": float("nan")},
+            "edible",
+            0.07,
+            0.5,
+            1.2,
+        ),
+    )
+    verdict = Verdict(True, 2.0, 1.0, 'Changing odor turns "poisonous" into "edible".', label="reliable")
+    notes = ("The model failed on 3 changes, which were skipped: predict raised ValueError",)
+    return Flips(items, "poisonous", 0.93, "", "share", "columns", 61, verdict, notes, "row 7")

@@ -34,6 +34,7 @@ NAMES = (
     "pick-two-models",
     "groups",
     "membership",
+    "flips",
     "verdict",
     "verdict-passed",
     "difference-models",
@@ -159,6 +160,7 @@ def _tables() -> dict[str, Any]:
         "pick-two-models": group_cases.pick_of_two(),
         "groups": group_cases.cars(),
         "membership": group_cases.member(),
+        "flips": vd.flips(loan, rows, row, classes=paid["classes"]),
     }
 
 

@@ -205,6 +205,18 @@ def test_the_same_as_in_python(here: Path) -> None:
         cli.main(["explain", *LINEAR, "--row=3", "--target=Barbera", "--rng=5", "--out=same.json", "--quiet"]) == 0
     )
     assert vd.load("same.json").top(13) == why.top(13)
+    flips = vd.flips(model.predict_proba, rows, frame.iloc[3], target="Barolo", to=0.2, immutable=["ash"], n=2)
+    typed = [
+        "--row=3",
+        "--target=Barolo",
+        "--to=0.2",
+        "--immutable=ash",
+        "--changes=2",
+        "--out=same.json",
+        "--quiet",
+    ]
+    assert cli.main(["flips", *LINEAR[:2], "--label=grape", *typed]) == 0
+    assert [dict(flip.changes) for flip in vd.load("same.json")] == [dict(flip.changes) for flip in flips] != []
     many = vd.explain_many(model.predict_proba, rows, frame[10:14], method=method)
     assert cli.main(["explain", *LINEAR, "--rows=10:14", "--out=same.json", "--quiet"]) == 0
     assert [each.top(13) for each in vd.load("same.json")] == [each.top(13) for each in many]
@@ -310,6 +322,12 @@ def test_rows_of_one_name_are_chosen_by_number(here: Path, capsys: Any) -> None:
         ("compare nowhere.json model.py", "nowhere.json"),
         ("compare a.json b.json --names before", "--names wants two names"),
         ("show data.csv", "the name must end in .json, .parquet"),
+        ("flips model.py:linear data.csv --label grape", "flips is about one row, and the data have 60"),
+        ("flips model.py:linear data.csv --label grape --row 3 --to Borolo", "did you mean 'Barolo'"),
+        ("flips model.py:linear data.csv --label grape --row 3 --to Barbera", "says 'Barbera' already"),
+        ("flips model.py:linear data.csv --label grape --row 3 --immutable asch", "did you mean 'ash'"),
+        ("flips model.py:linear data.csv --label grape --row 3 --target Barolo --to up", "the value to cross"),
+        ("flips model.py:linear data.csv --row 1 --rows 2:3", "give one of the two"),
         ("pick few.json --method lime", "--method is not for saved explanations"),
         ("compare one.json one.json --row 1", "--row is not for saved explanations"),
         ("audit audits:subject --label grape", "--label is not for a vd.Subject"),
@@ -342,6 +360,8 @@ def test_where_the_callers_own_code_raised_is_shown(here: Path, capsys: Any) -> 
         ("explain model.py:forest data.csv --row 3", 0),
         ("explain model.py:forest data.csv --row 3 --samples 64 --fail", 1),
         ("explain model.py:forest data.csv --rows 3:5 --samples 64 --fail", 1),
+        ("flips model.py:linear data.csv --label grape --row 0 --target Barolo --to 2", 0),
+        ("flips model.py:linear data.csv --label grape --row 0 --target Barolo --to 2 --fail", 1),
         ("debug model.py:linear data.csv --check fine --fail", 0),
         ("debug model.py:linear data.csv --check wrong", 0),
         ("debug model.py:linear data.csv --check wrong --fail", 1),

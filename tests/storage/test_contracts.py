@@ -46,6 +46,7 @@ FILES: dict[str, tuple[Callable[[], Any], int]] = {  # records, and how many mut
     "grouping": (group_cases.cars, 160),
     "membership": (group_cases.member, 120),
     "difference": (lambda: vd.compare(made.mushroom(), made.unmeasured()), 120),
+    "flips": (made.turned, 120),
 }
 IN_MANIFESTS, IN_RECEIPTS, IN_METADATA = 500, 80, 120
 TOTAL = sum(n for _, n in FILES.values()) + IN_MANIFESTS + IN_RECEIPTS + IN_METADATA

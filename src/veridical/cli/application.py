@@ -26,6 +26,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "veridical explain model.joblib data.csv --row 3 --target Barolo --method kernel_shap --trust",
         "veridical explain model.py:forest data.csv --background train.csv --workers 2 --store nightly",
     ),
+    "flips": (
+        "veridical flips model.py:forest data.csv --background train.csv --label grape --row 3 --out flips.html",
+        "veridical flips model.py:linear data.csv --label grape --row 3 --to Grignolino --immutable ash",
+        "veridical flips model.py:topic texts.jsonl --label topic --row 0",
+    ),
     "pick": (
         "veridical pick many.parquet --budget 3",
         "veridical pick nightly --target Barolo --budget 3",
@@ -76,6 +81,7 @@ def wrap_command(line: str) -> str:
 COMMANDS: dict[str, type] = {
     "demo": options.DemoOptions,
     "explain": options.ExplainOptions,
+    "flips": options.FlipsOptions,
     "pick": options.PickOptions,
     "group": options.GroupOptions,
     "evaluate": options.EvaluateOptions,

@@ -39,7 +39,7 @@ from veridical.cli.inputs import (
     take_few,
     with_samples,
 )
-from veridical.cli.loading import TEXT
+from veridical.cli.loading import TEXT, suggest
 from veridical.cli.models import call_user_code, import_object
 from veridical.cli.options import (
     AuditOptions,
@@ -49,6 +49,7 @@ from veridical.cli.options import (
     DemoOptions,
     EvaluateOptions,
     ExplainOptions,
+    FlipsOptions,
     GroupOptions,
     MethodOptions,
     OutputOptions,
@@ -67,7 +68,9 @@ from veridical.errors import (
     describe_error,
     require,
 )
+from veridical.models.adapters import model_of
 from veridical.models.outputs import VALUE
+from veridical.models.targets import find_class
 from veridical.records import VERSION, Explanation, Explanations, Verdict
 
 if TYPE_CHECKING:
@@ -131,7 +134,7 @@ def explain(options: ExplainOptions) -> int:
     return int(options.fail and not all(why.verdict.passed for why in explanations))
 
 
-def check_row(options: ExplainOptions | CompareOptions) -> None:
+def check_row(options: ExplainOptions | CompareOptions | FlipsOptions) -> None:
     """Refuse two ways of naming rows at once."""
     if options.row is not None and options.rows is not None:
         raise InputError("--row explains one row, --rows several: give one of the two")
@@ -145,7 +148,7 @@ def explain_row_or_all(
     return explain_all(options, inputs) if row is None else explain_row(options, inputs, row)
 
 
-def choose_row(options: ExplainOptions | CompareOptions, inputs: CommandInputs) -> int | None:
+def choose_row(options: ExplainOptions | CompareOptions | FlipsOptions, inputs: CommandInputs) -> int | None:
     """The row that was named, or the only one that there is."""
     if options.row is not None:
         return find_row(options.row, inputs.data)
@@ -359,7 +362,54 @@ ENGINES: dict[str, StartEngine] = {
     "spark": _start_spark,
 }
 
-# Picks, groups, comparisons --------------------------------------------------------------------------------
+# Flips, picks, groups, comparisons -------------------------------------------------------------------------
+
+
+def flips(options: FlipsOptions) -> int:
+    """Find changes of one row that turn the answer."""
+    from veridical.methods.flips import Flips
+
+    check_row(options)
+    check_outs(options, Flips)
+    inputs = read_inputs(options, options.model, options.data)
+    row = choose_row(options, inputs)
+    if row is None:
+        raise InputError(f"flips is about one row, and the data have {len(inputs.data)}: say which by --row")
+    found: Flips = api.flips(
+        inputs.predict,
+        inputs.representer,
+        inputs.data.instance(row),
+        to=read_goal(options, inputs),
+        target=inputs.target,
+        immutable=split_names(options.immutable) or (),
+        n=options.changes,
+        max_calls=options.samples,
+        classes=inputs.classes,
+        rng=options.rng,
+        progress=make_progress(options, "calls, at most"),
+    )
+    name = inputs.data.names[row]
+    write_record(replace(found, row=row if name == str(row) else name), options)
+    return int(options.fail and not found.verdict.passed)
+
+
+def read_goal(options: FlipsOptions, inputs: CommandInputs) -> Any:
+    """The class that was named, or a number."""
+    if options.to is None:
+        return None
+    if inputs.target is None:
+        known = inputs.classes or model_of(inputs.predict).classes or ()
+        at = find_class(options.to, known)
+        if at is not None:
+            return known[at]
+        if known:
+            raise InputError(
+                f"no class is called {options.to!r}{suggest(options.to, [str(each) for each in known])}"
+            )
+    try:
+        return float(options.to)
+    except ValueError:
+        raise InputError(f"--to wants the value to cross, such as 0.5, not {options.to!r}") from None
 
 
 def pick(options: PickOptions) -> int:
@@ -667,6 +717,7 @@ COMMANDS: dict[type, Callable[[Any], int]] = {
     DemoOptions: demo,
     EvaluateOptions: evaluate,
     ExplainOptions: explain,
+    FlipsOptions: flips,
     GroupOptions: group,
     PickOptions: pick,
     ShowOptions: show,

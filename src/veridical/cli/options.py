@@ -202,6 +202,18 @@ class ExplainOptions(ScaleOptions, MethodOptions, RowOptions, ModelArguments):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FlipsOptions(ModelOptions, RowOptions, ModelArguments):
+    """Find the smallest changes of a row that turn the answer: change this and it flips."""
+
+    to: Annotated[
+        Text, option(EXPLANATION, "CLASS", "The class that the answer should become, or the value to cross.")
+    ] = None
+    immutable: Annotated[Text, option(EXPLANATION, "A,B", "Columns or words that never change.")] = None
+    changes: Annotated[int, option(EXPLANATION, "N", "How many changes at most.")] = 5
+    fail: Annotated[bool, flag(OUTPUT, "--fail", "Exit with 1 where no change was found.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class PickOptions(MethodOptions):
     """Pick a few explanations that show together what the model uses (SP-LIME)."""
 

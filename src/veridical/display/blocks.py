@@ -468,6 +468,33 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeLine:
+    """One change of one or more features, and what the model says then."""
+
+    steps: tuple[tuple[str, str, str], ...]  # a feature, its value, and the new one
+    answer: str
+    outputs: str  # before and after
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTable:
+    """Changes, one below the other."""
+
+    heads: tuple[str, str, str, str]
+    lines: tuple[ChangeLine, ...]
+
+    @property
+    def rows(self) -> tuple[tuple[str, str, str, str], ...]:
+        """One per step; what the model says stands beside the first of a change."""
+        found = list[tuple[str, str, str, str]]()
+        for line in self.lines:
+            said = ", ".join(filter(None, (line.answer, line.outputs)))
+            for i, (name, old, new) in enumerate(line.steps):
+                found.append((f"and {name}" if i else name, old, new, "" if i else said))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """Blocks under a heading."""
 
@@ -600,7 +627,7 @@ class Document:
 Block: TypeAlias = (
     Headline | Judgment | LabelCounts | Facts | Text | Findings | Notes | Legend | Bars | PairedBars | Matrix | Measures | Scores
     | Curves | Table | Section | Details | Listing | Cards | Instance | Passage | Frames | Traces | Players
-    | FieldBlock | HeatMap | Document | Swarm | Scatter | Heat | RowTable | Waterfall
+    | FieldBlock | HeatMap | Document | Swarm | Scatter | Heat | RowTable | Waterfall | ChangeTable
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from veridical.checks.audits import Audit
 from veridical.comparisons.differences import Difference, Side, differ
@@ -20,6 +21,7 @@ from veridical.display.explanations import (
     fidelity_facts,
     fidelity_words,
     headed,
+    row_words,
     scale_of,
     verdict_words,
     weight_bars,
@@ -40,6 +42,9 @@ from veridical.display.words import (
     row_label,
     sentence,
 )
+from veridical.display.words import value_words as value_text
+from veridical.errors import safe_str
+from veridical.methods.flips import COLUMNS, LABEL, SCORE, SHARE, VALUE, Flip, Flips
 from veridical.metrics.reports import Report
 from veridical.records import Explanation, Explanations, Floats, Page, Part, Verdict
 from veridical.scale.stores.store import Store
@@ -382,6 +387,58 @@ def _row_name(p: Pick, step: int) -> str:
     return f"row {_label(p, step)}" + (f" ({plain(p.chosen_targets[step], 20)})" if several else "")
 
 
+# ---- flips
+
+
+def flips(f: Flips, limits: blocks.Limits) -> tuple[blocks.Block, ...]:
+    """What the model says, whether changes turn it, and each of them: from which value to which."""
+    row = ("", "", "") if f.row is None else row_words(f.row)
+    said = output_words(f.prediction, f.unit, limits)
+    named = ("the model says ", plain(safe_str(f.answer), 80), f", {said}" if f.unit in (SHARE, SCORE) else "")
+    if f.unit == VALUE:
+        named = (
+            f"the model says {said}",
+            *((" for ", plain(safe_str(f.answer), 80)) if f.answer != VALUE else ()),
+        )
+    title = (*row[:-1], row[-1] + named[0], *named[1:]) if f.row is not None else (sentence(named[0]), *named[1:])
+    judgment = verdict_words(f.verdict, (("calls", f"{f.n_calls:,}"),), "found" if len(f) else "not found")
+    heads = ("Change" if f.kind == COLUMNS else "Leave out", "From", "To", "The model then says")
+    lines = tuple(_change_line(f, item, limits) for item in f.items)
+    table = (blocks.ChangeTable(heads, lines),) if lines else ()
+    wanted = f"wanted: {plain(f.wanted, 60)}" if f.wanted else ""
+    line = "".join(plain(word, 80) for word in title) + (f" ({wanted})" if wanted else "")
+    headline = blocks.Headline(title, ((wanted, ""),) if wanted else (), line)
+    return headline, judgment, *table, blocks.Notes(first(f.notes, limits.notes))
+
+
+def _change_line(f: Flips, item: Flip, limits: blocks.Limits) -> blocks.ChangeLine:
+    """One change, from which values to which, and the output before and after."""
+    if f.kind == COLUMNS:
+        steps = tuple(
+            (name, changed_words(item.values[name], 6), changed_words(new)) for name, new in item.changes.items()
+        )
+    else:
+        steps = tuple((name, "there", "left out") for name in item.changes)
+    both = " → ".join(output_words(value, f.unit, limits) for value in (item.before, item.after))
+    answer = "" if f.unit in (VALUE, LABEL) else plain(safe_str(item.answer), 60)
+    return blocks.ChangeLine(steps, answer, both)
+
+
+def changed_words(value: Any, digits: int = 15) -> str:
+    """A value of a column, of which a missing one says so; a new number in full, for another one may not flip."""
+    if value is None or value is pd.NaT or value is pd.NA:
+        return "missing"
+    if isinstance(value, float) and 1e-4 <= abs(value) < 1e5:
+        single = np.float32(value)  # whose digits say less, where that is all that it is
+        return np.format_float_positional(single, trim="-") if float(single) == value else f"{value:.{digits}g}"
+    return f"{value:.15g}" if isinstance(value, float) and math.isfinite(value) else value_text(value)
+
+
+def output_words(value: float, unit: str, limits: blocks.Limits) -> str:
+    """An output, as a percentage where it is a probability."""
+    return percent(value) if unit == SHARE else limits.signed(number(value))
+
+
 # ---- differences
 
 LARGER, NOISE, UNMEASURED = "●", "○", "?"
@@ -566,6 +623,7 @@ CONTENTS: Mapping[type, Callable[[Any, blocks.Limits], Sequence[blocks.Block]]] 
     Verdict: verdict,
     Audit: audit,
     Difference: difference,
+    Flips: flips,
     Store: store,
     Page: page,
 }

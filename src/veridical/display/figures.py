@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -633,6 +634,24 @@ def _table_cell(board: Board, at: Place, b: blocks.Cell) -> None:
         board.text((at[0] + 0.19, at[1]), b.text, replace(BODY, color=color))
 
 
+def _changes(b: blocks.ChangeTable, look: Look) -> Box:
+    """Old and new values side by side; a change of two columns has two rows."""
+    shown = b.rows[:MOST_ROWS]
+    places = tuple(share * look.width for share in (0.0, 0.36, 0.5, 0.64))
+    rooms = [end - start - 0.08 for start, end in pairwise((*places, look.width))]
+
+    def draw(board: Board, top: float) -> None:
+        for at, room, head in zip(places, rooms, b.heads, strict=True):
+            board.text((at, top + ROW / 2), look.face.cut(head, SMALL.size, room), SMALL)
+        for i, row in enumerate(shown):
+            y = top + (i + 1) * ROW
+            board.rule(y)
+            for at, room, text in zip(places, rooms, row, strict=True):
+                board.text((at, y + ROW / 2), look.face.cut(plain(text), BODY.size, room), BODY)
+
+    return Box(ROW * (len(shown) + 1) if shown else 0.0, draw)
+
+
 def _section(b: blocks.Section, look: Look) -> Box:
     inner = set_blocks(b.blocks, look)
     return stacked([paragraph(plain(b.title, 200), look, TITLE), *inner], 0.08) if inner else EMPTY
@@ -725,6 +744,7 @@ SETTERS: Mapping[type, Callable[[Any, Look], Box]] = {
     blocks.Scores: _scores,
     blocks.Curves: _curves,
     blocks.Table: _table,
+    blocks.ChangeTable: _changes,
     blocks.Section: _section,
     blocks.Details: _details,
     blocks.Listing: _listing,

@@ -455,6 +455,16 @@ def _cells(b: blocks.Table) -> Markup:
     return _scrolling(b.label, charts.draw_table(kind, heads, tag("tbody", {}, *rows)))
 
 
+def _changes(b: blocks.ChangeTable) -> Markup:
+    """Old and new values side by side; a change of two columns has two rows."""
+    heads = (("", escape(head, 60)) for head in b.heads)
+    rows = (
+        tag("tr", {}, _first_cell(blocks.Cell(name)), *(_cell(blocks.Cell(text)) for text in others))
+        for name, *others in b.rows
+    )
+    return _scrolling("Changes", charts.draw_table("vd-outcomes", heads, tag("tbody", {}, *rows)))
+
+
 def _first_cell(c: blocks.Cell) -> Markup:
     small = tag("small", {}, escape(c.small, 200)) if c.small else NONE
     name = tag("bdi", {}, escape(c.text, 60))
@@ -611,6 +621,7 @@ DRAWERS: Mapping[type, Callable[[Any], Markup]] = {
     blocks.Scores: _scores,
     blocks.Curves: _curves,
     blocks.Table: _cells,
+    blocks.ChangeTable: _changes,
     blocks.Section: _section,
     blocks.Details: _details,
     blocks.Listing: _listing,

@@ -245,6 +245,21 @@ def _pairs(b: blocks.PairedBars, width: int) -> Lines:
 # ---- tables
 
 
+def _changes(b: blocks.ChangeTable, width: int) -> Lines:
+    """One line per column that changes: its name, the old value and the new one, and what the model then says."""
+    rows = [b.heads, *([plain(text) for text in row] for row in b.rows)]
+    names, *others = (list(texts) for texts in zip(*rows, strict=True))
+    limit = max(_wide(width) // 4, 12)
+    columns = [
+        column([_small(text) if not i else text for i, text in enumerate(texts)], limit) for texts in others[:2]
+    ]
+    room = _wide(width) - sum(cells(each[0]) for each in columns) - 8
+    longest = min(max(map(cells, names)), room // 2)
+    told = [cut(_small(text) if not i else text, room - longest) for i, text in enumerate(others[2])]
+    first = column([_small(text) if not i else text for i, text in enumerate(names)], room - max(map(cells, told)))
+    return ["  ".join(["", *line]).rstrip() for line in zip(first, *columns, told, strict=True)]
+
+
 def _matrix(b: blocks.Matrix, width: int) -> Lines:
     """Rows by parts in characters, the coverage beside it."""
     names = column([name for name, *_ in b.lines], _wide(width) - 2 * len(b.letters) - 26)
@@ -540,10 +555,11 @@ WRITERS: Mapping[type, Callable[[Any, int], Lines]] = {
     blocks.Frames: _frames,
     blocks.Traces: _traces,
     blocks.FieldBlock: _field,
+    blocks.ChangeTable: _changes,
 }  # tables, curves, players, maps and what opens are for pages and figures
 DRAWN = (
     blocks.Bars, blocks.PairedBars, blocks.Matrix, blocks.Measures, blocks.Scores, blocks.Instance, blocks.Section,
-    blocks.Cards,
+    blocks.Cards, blocks.ChangeTable,
 )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ from scipy.sparse import csr_matrix, issparse
 from veridical.checks.audits import Result
 from veridical.comparisons.differences import Difference, Side
 from veridical.errors import InputError
+from veridical.methods.flips import Flip, Flips
 from veridical.metrics.reports import Comparison, Curve, Example, Metric, Report, Score
 from veridical.records import (
     IDENTITY,
@@ -396,7 +397,7 @@ Samples = NewType("Samples", object)
 Assigning = NewType("Assigning", object)  # of veridical's own, to assign instances to groups
 Packed = NewType("Packed", object)  # an array, as that of a view
 HINTS: dict[tuple[type, str], Any] = {  # of fields that hold more than their annotation says
-    **dict.fromkeys([(Explanation, "target"), (Grouping, "target")], Target),
+    **dict.fromkeys([(Explanation, "target"), (Grouping, "target"), (Flip, "answer"), (Flips, "answer")], Target),
     **dict.fromkeys([(Pick, "targets"), (Pick, "chosen_targets")], tuple[Target, ...]),
     **dict.fromkeys([(Grouping, "space"), (Grouping, "gate")], Assigning),
     **dict.fromkeys([(Curve, name) for name in ("flips", "rate", "low", "high")], Packed),
@@ -815,6 +816,7 @@ CHECKS: dict[type, Callable[[Any], bool]] = {  # beyond the lengths
     Membership: lambda m: 0 <= m.group < len(m.probabilities),
     Pick: lambda p: bool(np.isfinite(p.weights.data).all()),
     Report: _has_all_scores,
+    Flips: lambda f: all(item.changes.keys() == item.values.keys() for item in f.items),
     Difference: lambda d: len(d.changes) == (len(d.first) if isinstance(d.first, Explanations) else 1),
 }
 

@@ -12,6 +12,7 @@ import pandas as pd
 from veridical.checks.audits import Audit
 from veridical.comparisons.differences import Difference
 from veridical.errors import tame
+from veridical.methods.flips import Flips
 from veridical.metrics.reports import Report
 from veridical.records import Explanation, Failure, Measured, Verdict, clear_weights
 from veridical.summaries.groupings.groups import Grouping, Membership
@@ -264,11 +265,30 @@ def target_column(targets: Sequence[Any]) -> pd.Series:
     return pd.Series(column)
 
 
+def flips_frame(f: Flips) -> pd.DataFrame:
+    """One line per column that a change changes, or per part that it leaves out."""
+    lines = [(i, item, name) for i, item in enumerate(f.items) for name in item.changes]
+    return pd.DataFrame(
+        {
+            "change": np.array([i for i, _, _ in lines], dtype=np.int64),
+            "column": _texts(name for _, _, name in lines),
+            "from": value_column(item.values[name] for _, item, name in lines),
+            "to": value_column(item.changes[name] for _, item, name in lines),
+            "answer": target_column([item.answer for _, item, _ in lines]),
+            **{
+                key: np.array([getattr(item, key) for _, item, _ in lines], dtype=float)
+                for key in ("before", "after", "size")
+            },
+        }
+    )
+
+
 FRAMES: dict[str, Callable[[Any], pd.DataFrame]] = {
     "Audit": audit_frame,
     "Difference": difference_frame,
     "Explanation": lambda e: frame([e]),
     "Explanations": lambda many: frame(many.items, many.numbers),
+    "Flips": flips_frame,
     "Grouping": grouping_frame,
     "Importance": importance_frame,
     "Membership": membership_frame,

@@ -20,6 +20,7 @@ import numpy as np
 from veridical.checks.audits import Audit
 from veridical.comparisons.differences import Difference
 from veridical.errors import InputError, harmless, require, safe_str
+from veridical.methods.flips import Flips
 from veridical.metrics.reports import Report
 from veridical.records import VERSION, Explanation, Explanations, Failure, Output, Page, Part, Verdict
 from veridical.storage.atomic_files import path_of
@@ -53,7 +54,17 @@ from veridical.summaries.importances import Importance
 from veridical.summaries.picks import Pick
 
 Loaded: TypeAlias = (
-    Explanation | Explanations | Verdict | Report | Audit | Difference | Pick | Grouping | Membership | Importance
+    Explanation
+    | Explanations
+    | Verdict
+    | Report
+    | Audit
+    | Difference
+    | Pick
+    | Grouping
+    | Membership
+    | Importance
+    | Flips
 )
 Saved: TypeAlias = Loaded | Page
 
@@ -74,6 +85,7 @@ KINDS: dict[type, str] = {  # every record that people look at
     Audit: "audit",
     Page: "page",
     Difference: "difference",
+    Flips: "flips",
 }
 RECORDS = {name: kind for kind, name in KINDS.items() if kind is not Page}  # that a file may hold
 

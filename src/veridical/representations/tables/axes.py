@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,12 @@ from veridical.records import Axis, Bools, Design, Floats, Ints, Part, Sample
 from veridical.representations.tables.columns import (
     Binned,
     Coded,
+    Normal,
     TableColumn,
     format_edges,
     format_number,
 )
+from veridical.representations.tables.schema import check_ordered_list, position_of, read_values
 from veridical.sampling.kernels import flat
 from veridical.sampling.nets import net
 
@@ -34,6 +37,7 @@ SHOWN = 16  # values of a curve
 REACH = 3.0  # times the middle 90 % of the values, beyond which a number counts as no further away
 LINE, HAT, LEVEL, FLAG = 0.01, 1.0, 0.3, 0.01  # penalties of kinds of functions, relative to each other
 WHOLE = 1024  # samples that are worth drawing at once
+CODES = 20  # different whole numbers of a column, up to which no others may be put between them
 NORMAL = np.array(
     [-2.2, -1.6, -1.2, -0.9, -0.65, -0.45, -0.25, -0.08, 0.08, 0.25, 0.45, 0.65, 0.9, 1.2, 1.6, 2.2]
 )  # values of a normal column, in standard units, as if they were seen
@@ -356,3 +360,97 @@ class RowColumns:
     def keeping(self, masks: Bools, seed: Seed) -> Any:
         """The row's own values where a mask keeps them, else those of a sample of the background."""
         return self.row.keeping(masks, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class RowChoices:
+    """A row, and the values of the background that its columns may take instead of their own."""
+
+    row: Row
+
+    @property
+    def background(self) -> TableBackground:
+        return self.row.background
+
+    @cached_property
+    def own(self) -> Floats:
+        """The row's own numbers, or the codes of its categories (d,); nan where a number is missing."""
+        codes, numbers = own_codes(self.background, self.row.row)
+        return np.asarray(np.where(self.numeric, numbers[0], codes[0]), np.float64)
+
+    @cached_property
+    def numeric(self) -> Bools:
+        """Columns whose values lie on a line (d,)."""
+        return np.array([seen.numeric for seen in self.background.seen], bool)
+
+    def values(self, j: int) -> Floats:
+        """Those of the background in order, its ends among them; of categories the codes, also of a missing one."""
+        seen, column = self.background.seen[j], self.background.columns[j]
+        if not seen.numeric:
+            return np.arange(len(seen.cumulative), dtype=np.float64)
+        if not isinstance(column, Binned) or not len(seen.numbers):
+            return np.asarray(seen.numbers)
+        ends = np.nanmin(column.left), np.nanmax(column.left + column.rise)  # of more values than are told apart
+        return np.unique([*(end for end in ends if not seen.numbers[0] <= end <= seen.numbers[-1]), *seen.numbers])
+
+    def may_miss(self, j: int) -> bool:
+        """Whether a number is missing in some rows of the background."""
+        return self.background.seen[j].numeric and self.background.seen[j].has_missing
+
+    def grain(self, j: int) -> float:
+        """1 where values between those of the background are whole, 0 where any will do, nan where none will."""
+        column, numbers = self.background.columns[j], self.background.seen[j].numbers
+        kind = getattr(self.background.schema.dtypes[column.positions[0]], "kind", "O")
+        exact = not isinstance(column, Binned) and (column.line.dtype is not None or bool(column.line.origin))
+        few = len(numbers) <= CODES and not isinstance(column, Normal)
+        if not self.numeric[j] or exact or kind not in "iuf" or few:
+            return float("nan")
+        return 1.0 if kind != "f" or bool((numbers == np.rint(numbers)).all()) else 0.0
+
+    def sizes(self, j: int, numbers: Floats) -> Floats:
+        """The share of the rows between a number and the row's own; of a category, of those that have another one."""
+        seen, own = self.background.seen[j], self.own[j]
+        if not seen.numeric:
+            return np.asarray(1 - seen.shares[numbers.astype(np.int64)])
+        known = np.append(0.0, seen.cumulative[: len(seen.numbers)] / seen.cumulative[len(seen.numbers) - 1])
+        lost = seen.cumulative[len(seen.numbers) - 1]  # of a value that becomes missing
+        after, before = (known[np.searchsorted(seen.numbers, numbers, side)] for side in ("right", "left"))
+        if np.isnan(own):  # the usual ones are near
+            return np.asarray(0.5 + np.abs((after + before) / 2 - 0.5))
+        here = [known[np.searchsorted(seen.numbers, own, side)] for side in ("right", "left")]
+        apart = np.where(numbers > own, after - here[0], here[1] - before)
+        return np.asarray(np.where(np.isnan(numbers), lost, np.maximum(apart, 0.0)))
+
+    def held(self, names: Sequence[str | int]) -> set[int]:
+        """The parts that columns of these names belong to, or groups of them."""
+        columns, schema = self.background.columns, self.background.schema
+        groups = {column.column: j for j, column in enumerate(columns) if len(column.positions) > 1}
+        found = set()
+        for name in check_ordered_list("immutable", names, "columns"):
+            own = groups.get(name) if isinstance(name, str) else None
+            at = self.background.places.labels[position_of(schema, name, "immutable")] if own is None else own
+            found |= {int(at)} - {-1}
+        return found
+
+    def inputs(self, changed: Bools, numbers: Floats) -> Any:
+        """The row once per change, with other values in the columns that it changes."""
+        background, row, n = self.background, self.row.row, len(changed)
+        columns = [
+            background.schema.column(row, p).take(np.zeros(n, int)) for p in range(len(background.schema.names))
+        ]
+        for j, column in enumerate(background.columns):
+            if not changed[:, j].any():
+                continue
+            given, seen = numbers[:, j], background.seen[j]
+            given = np.where(changed[:, j], given, given[changed[:, j]][0])
+            codes = seen.codes(given) if seen.numeric else given.astype(np.int64)
+            if isinstance(column, Coded) and (codes < len(seen.cumulative)).all():
+                for position, values in background.level_values(column, codes):
+                    columns[position] = values
+            else:
+                columns[column.positions[0]] = background.cast(given, column.positions[0], column)
+        return background.mix_rows(row, background.schema.build(columns, n), ~changed)
+
+    def plain(self, inputs: Any) -> list[tuple[Any, ...]]:
+        """The values of all columns, as plain Python; of a one-hot group, which of its columns is 1."""
+        return read_values(inputs, self.background.value_places)

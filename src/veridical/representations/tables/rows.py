@@ -17,7 +17,7 @@ from veridical.protocols import Instances, Kernel, Representation, Seed
 from veridical.records import Bools, Design, Features, Floats, Ints, Part, Sample, Step
 from veridical.representations.bins import ColumnStatistics, Discretizer, Quantiles
 from veridical.representations.regions import Places, as_type
-from veridical.representations.tables.axes import RowColumns
+from veridical.representations.tables.axes import RowChoices, RowColumns
 from veridical.representations.tables.backgrounds import (
     CellSample,
     PlacedRows,
@@ -359,6 +359,11 @@ class Row:
     def by_shares(self, shares: tuple[float, ...]) -> RowColumns:
         """The same row, each sample of which keeps every column with one of these probabilities."""
         return RowColumns(self, shares)
+
+    @property
+    def choices(self) -> RowChoices:
+        """The values that its columns may take instead of their own."""
+        return RowChoices(self)
 
     @property
     def references(self) -> BackgroundRows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, TypeAlias
@@ -478,7 +479,11 @@ def position_of(schema: Schema, column: str | int, argument: str) -> int:
         return schema.names.index(column)
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < len(schema.names):
         return int(column)
-    raise InputError(f"{argument} names the column {column!r}, but the background has {list_some(schema.names)}")
+    like = get_close_matches(column, schema.names, n=1) if isinstance(column, str) else []
+    hint = f"; did you mean {like[0]!r}?" if like else ""
+    raise InputError(
+        f"{argument} names the column {column!r}, but the background has {list_some(schema.names)}{hint}"
+    )
 
 
 def missing_message(column: str) -> str:
