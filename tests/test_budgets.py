@@ -64,7 +64,7 @@ CASES: dict[str, tuple[Callable[[], Any], int, int]] = {  # with the most functi
 
 
 SAVED = {  # explanations of a row with all that one may have, of a text and of a picture; the most functions, and files
-    "row": (made.unmeasured(), 82, 11),
+    "row": (made.unmeasured(), 82, 12),
     "text": (vd.explain(tone, WORDS, TEXT), 107, 14),
     "picture": (vd.explain(brightness, GRID, PICTURE), 134, 16),
 }

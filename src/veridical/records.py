@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
-from veridical.errors import InputError, safe_repr
+from veridical.errors import InputError, safe_repr, safe_str
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,6 +83,12 @@ class Output(int):
 
     def __getnewargs__(self) -> tuple[int]:
         return (int(self),)
+
+
+def shown_class(label: Any, classes: Any) -> Any:
+    """The class as it is shown: quoted where another class, which is no text, is written like it."""
+    known = classes if isinstance(label, str) and isinstance(classes, (list, tuple)) else ()
+    return repr(label) if any(not isinstance(each, str) and safe_str(each) == label for each in known) else label
 
 
 class Record:

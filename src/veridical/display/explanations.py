@@ -36,8 +36,7 @@ from veridical.display.words import (
     unknown_words,
 )
 from veridical.errors import InputError, safe_str
-from veridical.models.targets import shown_class
-from veridical.records import LOG_ODDS, Explanation, FeatureCurve, Floats, Verdict
+from veridical.records import LOG_ODDS, Explanation, FeatureCurve, Floats, Verdict, shown_class
 from veridical.storage.exchange import to_plain, why_no_sum
 
 LISTED = 2_000  # bytes of the picture of one of several; outlines and marks come on top

@@ -13,8 +13,7 @@ from veridical.display import blocks
 from veridical.display.explanations import listed, row_words, target_of, top_names, verdict_advice
 from veridical.display.marks import Axes, short, ticks
 from veridical.display.words import count, decimals, first, number, percent, plain, row_label, value_words
-from veridical.models.targets import shown_class
-from veridical.records import Explanation, Explanations, FeatureCurve, Floats
+from veridical.records import Explanation, Explanations, FeatureCurve, Floats, shown_class
 from veridical.summaries.importances import Importance
 
 BINS, TONES = 48, 5  # places along a line of a swarm; colors of values, from low to high

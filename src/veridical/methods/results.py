@@ -22,7 +22,7 @@ from veridical.evidence.verdicts import (
     weigh,
 )
 from veridical.models.outputs import Model
-from veridical.models.targets import Target, resolve, shown_class, sides_of
+from veridical.models.targets import Target, resolve, sides_of
 from veridical.protocols import (
     Refillable,
     Representation,
@@ -45,6 +45,7 @@ from veridical.records import (
     Replacement,
     Shape,
     Verdict,
+    shown_class,
 )
 
 EPSILON = float(np.finfo(float).eps)

@@ -119,12 +119,6 @@ def target_of_recipe(recipe: Mapping[str, Any], model: Model) -> Any:
     return Output(position) if isinstance(position, int) and not isinstance(position, bool) else position
 
 
-def shown_class(label: Any, classes: Any) -> Any:
-    """The class as it is shown: quoted where another class, which is no text, is written like it."""
-    known = classes if isinstance(label, str) and isinstance(classes, (list, tuple)) else ()
-    return repr(label) if any(not isinstance(each, str) and safe_str(each) == label for each in known) else label
-
-
 def is_several(target: Any, classes: Sequence[Any] | None) -> bool:
     """Whether a target is several of them: any list, and a tuple that is no class itself."""
     if isinstance(target, tuple):
