@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,12 +26,13 @@ from veridical.models.outputs import VALUE, Model, rows_at
 from veridical.models.targets import Predicted
 from veridical.models.validation import check_request, split_names
 from veridical.protocols import Instances, Method, Representer, Seed
-from veridical.records import VERSION, Explanations, Ints, Output, Page, Record, Verdict
+from veridical.records import VERSION, Explanations, Floats, Ints, Output, Page, Record, Verdict
 from veridical.representations.fields import Fields
 from veridical.representations.tables.rows import Rows
 from veridical.representations.words import Words
 from veridical.scale.picks import Pick, pick
 from veridical.seeds import generator
+from veridical.summaries.groupings.mixture import Mixture
 from veridical.summaries.importances import Importance
 from veridical.summaries.subgroups import MIN_WANTED, describe_label
 
@@ -43,7 +44,7 @@ SHARED_FEATURES = (Rows, Fields, Words)  # representers whose features all insta
 QUICK_CHECKS = ("accuracy", "leakage", "labels", "fooling", "sampling", "spurious")  # run where answers are known
 MAX_CHECKED = 300  # rows that they look at
 N_REPORTED = 1000  # rows that are drawn and explained
-N_GROUPS = 3
+N_GROUPS, QUICK_GROUPS = 3, Mixture(n_starts=4)
 N_PICKED, MAX_PICKED_BY = 5, 5  # rows, and the features of each that count
 MAX_NAMED = 5  # rows in a sentence
 DRAW = 40  # what the seed is for: which rows are drawn
@@ -143,12 +144,12 @@ def report_model(
     many = name_rows(many, [int(i) if names is None else names[i] for i in drawing.rows])
     found = many.importance()
     groups = try_step(
-        partial(
-            api.group,
+        lambda: api.group(
             model,
             representer,
             some,
             k=N_GROUPS,
+            method=QUICK_GROUPS,
             target=aim,
             classes=classes,
             rng=rng,
@@ -201,7 +202,17 @@ def draw_rows(instances: Any, most: int, seed: Seed) -> Drawing:
 
 def choose_target(model: Model, instances: Instances) -> Any:
     """The second of two classes; of more, the one that is predicted most often; nothing to choose of one output."""
-    answers = model(instances.inputs(0, len(instances)))
+    n = len(instances)
+    try:
+        answers = model(instances.inputs(0, n))
+    except ModelError:  # of some rows, which others need not wait for
+        known = list[Floats]()
+        for i in range(n):
+            with suppress(ModelError):
+                known.append(model(instances.inputs(i, i + 1), i))
+        if not known:
+            raise
+        answers = np.concatenate(known)
     k = answers.shape[1]
     if k == 1:
         return Predicted(1) if model.scores else None
@@ -256,8 +267,7 @@ def lead_words(found: Importance, checks: Audit | str, drawing: Drawing) -> str:
 
 def pick_words(many: Explanations, picked: Pick, k: int) -> str:
     """How rows were picked, and what the model and the verdict say of each."""
-    by_number = dict(zip(many.numbers, many, strict=True))
-    chosen = [by_number[i] for i in picked.chosen.tolist()]
+    chosen = [many[i] for i in picked.chosen.tolist()]
     said = [
         f"{number(why.prediction)} (row {row_label(why.row, 40)}, {said_label(why.verdict.label)})"
         for why in chosen

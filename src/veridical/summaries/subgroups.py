@@ -29,7 +29,7 @@ DIGITS = 3  # of the numbers in conditions
 
 
 @dataclass(frozen=True, eq=False)
-class Conditions:
+class RowConditions:
     """Conditions on single columns, and which rows meet each of them."""
 
     words: tuple[str, ...]  # (c,)
@@ -106,7 +106,7 @@ def describe_label(found: Importance, labels: Sequence[str]) -> Verdict | None:
     )
 
 
-def _list_conditions(sample: RowSample, columns: Sequence[str]) -> Conditions:
+def _list_conditions(sample: RowSample, columns: Sequence[str]) -> RowConditions:
     """Conditions that enough rows meet, and enough do not: ranges and categories of columns, words that are there."""
     found = list[tuple[str, Bools]]()
     for name, values, weights, levels in zip(
@@ -123,7 +123,7 @@ def _list_conditions(sample: RowSample, columns: Sequence[str]) -> Conditions:
             found += [(f"“{name}”", there), (f"no “{name}”", ~there)]
     kept = [each for each in found if MIN_SHARE <= each[1].mean() <= 1 - MIN_SHARE]
     met = np.array([each[1] for each in kept], dtype=bool).reshape(len(kept), len(sample.labels))
-    return Conditions(tuple(each[0] for each in kept), met)
+    return RowConditions(tuple(each[0] for each in kept), met)
 
 
 def _list_cuts(values: Floats) -> list[float]:
