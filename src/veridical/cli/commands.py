@@ -416,12 +416,14 @@ def report(options: ReportOptions) -> int:
     """Write one page about a model."""
     from veridical.pages import N_REPORTED, report_model
 
-    check_outs(options, Page)
     if options.json:
         raise InputError("a report is a page for readers: leave --json out, and give --out report.html")
+    check_outs(options, Page)
     n = int(options.rows) if options.rows is not None and options.rows.isdecimal() else None
     reading = options if n is None else replace(options, rows=None)
     inputs = read_inputs(reading, options.model, options.data)
+    if n is None:
+        n = N_REPORTED if options.rows is None else max(len(inputs.data), 2)
     X, names = inputs.X, inputs.data.names
     if hasattr(X, "iloc") and any(name != str(i) for i, name in enumerate(names)):
         X = X.set_axis(list(names))
@@ -433,7 +435,7 @@ def report(options: ReportOptions) -> int:
         training=inputs.training,
         target=inputs.target,
         method=make_method(options.method, options.samples),
-        n_rows=n or (N_REPORTED if options.rows is None else max(len(inputs.data), 2)),
+        n_rows=n,
         classes=inputs.classes,
         title=options.title,
         rng=options.rng,

@@ -176,8 +176,9 @@ class WeightSums:
         row, codes = np.repeat(np.arange(n), batch.counts), at[batch.codes]
         weights, low, high = batch.weights, batch.low, batch.high
         known = np.isfinite(weights)
-        if len(np.unique(row * len(self.names) + codes)) < len(codes):  # several parts of a row lie in one column
-            keys, inverse = np.unique(row * len(self.names) + codes, return_inverse=True)
+        places = row * len(self.names) + codes
+        if _has_duplicates(places, n * len(self.names)):  # several parts of a row lie in one column
+            keys, inverse = np.unique(places, return_inverse=True)
             spread = np.nan_to_num(_noise_of(low, high)) ** 2
             sums = [np.bincount(inverse, np.where(known, x, 0.0), len(keys)) for x in (weights, spread)]
             tested = np.bincount(inverse, known, len(keys)) > 0
@@ -261,7 +262,7 @@ class WeightSums:
                     strict=True,
                 ):
                     if s >= 0 and math.isfinite(weight):
-                        line[s] = np.nansum([line[s], weight])
+                        line[s] = weight if math.isnan(line[s]) else line[s] + weight
                         cell[s] = value
                 weights.append(line)
                 cells.append(cell)
@@ -284,6 +285,13 @@ class WeightSums:
             tuple(labels),
             tuple(targets),
         )
+
+
+def _has_duplicates(places: Ints, size: int) -> bool:
+    """Whether some number below ``size`` is there twice; of many more than there are numbers, all are sorted."""
+    if size <= 8 * len(places):
+        return bool(np.bincount(places).max(initial=0) > 1)
+    return len(np.unique(places)) < len(places)
 
 
 def sum_explanations(items: Sequence[Explanation], numbers: Sequence[int], n_failed: int) -> Importance:
