@@ -6,6 +6,7 @@ Everything is added up a batch at a time, so that explanations in memory and in 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -163,7 +164,7 @@ class WeightSums:
         self.n_rows = self.n_fidelity = 0
         self.fidelity = 0.0
         self.targets: dict[Any, list[Any]] = {}
-        self.labels: dict[str, int] = {}
+        self.labels = Counter[str]()
         self._kept: list[tuple[WeightBatch, Bools, Sequence[Any], Sequence[Any]]] = []
 
     def chosen(self, numbers: Ints) -> Bools:
@@ -194,10 +195,9 @@ class WeightSums:
         self.n_rows += n
         fidelity = batch.fidelities[np.isfinite(batch.fidelities)]
         self.fidelity, self.n_fidelity = self.fidelity + float(fidelity.sum()), self.n_fidelity + len(fidelity)
-        for target in batch.targets:
-            self.targets.setdefault((type(target), target), [target, 0])[1] += 1
-        for label, count in zip(*np.unique(np.array(batch.labels, dtype=str), return_counts=True), strict=True):
-            self.labels[str(label)] = self.labels.get(str(label), 0) + int(count)
+        for key, n_same in Counter(zip(map(type, batch.targets), batch.targets, strict=True)).items():
+            self.targets.setdefault(key, [key[1], 0])[1] += n_same
+        self.labels.update(Counter(batch.labels))
         some = self.chosen(batch.numbers)
         if some.any():
             self._kept.append((batch, some, rows, values))
