@@ -169,7 +169,7 @@ def report_model(
                 progress=progress,
             )
         )
-    k = max(min(MAX_PICKED_BY, len(found.columns) // 3), 1)  # of all features, rows would have the same
+    k = min(MAX_PICKED_BY, -(-len(found.columns) // 3) or 1)  # by all features, rows would be the same
     picked = pick(many, N_PICKED, k=k, rng=rng)
     sections = (
         ("What the model goes by", found),
