@@ -26,6 +26,7 @@ ORDER = (
     "scale",
     "imports",
     "pages",
+    "charts",
     "commands",
     "shapley",
     "fidelity",
@@ -44,7 +45,7 @@ def section(record: Mapping[str, Any]) -> str:
     name = record["benchmark"]
     torch = dict.fromkeys(("audit", "tiles", "maps", "maps-cuda", "gpu"), "torch")
     plain = {"flips": "pandas", "sketch": "scipy", "scale-million": "pandas", "scale-engines": "dask"}
-    peer = {"shapley": "shap", "commands": "typer", **plain, **torch}.get(name, "lime")
+    peer = {"shapley": "shap", "charts": "shap", "commands": "typer", **plain, **torch}.get(name, "lime")
     others = {
         "networks": ("captum", "torch"),
         "maps": ("captum",),

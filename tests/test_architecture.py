@@ -37,6 +37,7 @@ LEVELS = (
     {"scale"},
     {"display"},
     {"api"},
+    {"pages"},
     {"demo"},
     {"cli"},
 )

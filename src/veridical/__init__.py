@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from veridical import methods as methods
     from veridical import metrics as metrics
     from veridical import networks as gradients  # noqa: F401
+    from veridical import pages as pages
     from veridical import records as records
     from veridical import surrogates as surrogates
     from veridical import toys as toys
@@ -129,6 +130,7 @@ _NAMESPACES = {
     "kernels": "veridical.sampling.kernels",
     "methods": "veridical.methods",
     "metrics": "veridical.metrics",
+    "pages": "veridical.pages",
     "picks": "veridical.scale.picks",
     "records": "veridical.records",
     "segments": "veridical.representations.segmentation",

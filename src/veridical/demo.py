@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -119,11 +120,13 @@ def collage() -> vd.Explanation:
 def demo(path: str = "report.html") -> None:
     """Print explanations, a pick, groups and scores, and write them, with fifty explanations, into one page."""
     (tumors, many), (disease, groups), (subject, scores, audit) = tumor(), progression(), topic()
+    question = "Cat or coffee? A random forest on patches, shown half of each"
+    photographs = [(question, collage())] if find_spec("skimage") else []
     shown: list[tuple[str, Any]] = [
         ("Is this tumor malignant? A random forest on 30 measurements; the least certain test patient", tumors),
         ("How far will the disease progress? Gradient boosting on 10 measurements", disease),
         ("What is this paragraph about? A linear model of tf-idf word weights; one it is not sure of", subject),
-        ("Cat or coffee? A random forest on patches, shown half of each", collage()),
+        *photographs,
         ("Which four of fifty tumor patients show most of what the forest uses?", vd.pick(many, 4, k=5)),
         ("What does it depend on, and for whom? Three groups of these patients", groups),
         ("Which explanations can be relied on? Three methods, on twelve paragraphs", scores),
@@ -131,6 +134,8 @@ def demo(path: str = "report.html") -> None:
     ]
     for question, found in shown:
         print(f"{question}{'' if question.endswith('?') else '.'}\n\n{found}\n")
+    if not photographs:
+        print("A photograph is left out, for scikit-image is not installed (the extra that has it is 'image').\n")
     report = Path(path).resolve()
     lead = "Every weight comes with a 95 % interval, every explanation with a verdict on itself."
     sections = [*shown, ("Fifty patients, from one sample", many)]

@@ -1005,7 +1005,8 @@ class Page(Displayable):
     title : str
         The title of the page.
     sections : sequence of tuple
-        Pairs (heading, record), or triples (heading, record, text) with a paragraph above the record.
+        Pairs (heading, record), or triples (heading, record, text) with a paragraph above the record; with a text,
+        the record may be None.
     lead : str
         A paragraph below the title.
 
@@ -1035,6 +1036,8 @@ def _section(given: Any) -> Section:
             "for one record: [('', record)]"
         )
     heading, record = given[:2]
+    if record is None and len(given) == 3 and str(given[2]):
+        return str(heading), None, str(given[2])
     if not isinstance(record, Displayable) or isinstance(record, Page):
         raise InputError(
             f"section {str(heading)[:60]!r} holds {type(record).__name__}; "

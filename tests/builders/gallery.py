@@ -250,3 +250,10 @@ def everything() -> dict[str, Any]:
     shown = [("Is it paid back?", found["rows"]), ("Is it good?", found["words"], "A review."), ("", found["map"])]
     found |= _differences(found)
     return {**found, "page": vd.Page("Three models", shown, lead="Each explained once.")}
+
+
+@cache
+def model_page() -> vd.Page:
+    """A page about a model, as ``vd.pages.report_model`` makes it, without checks."""
+    table = loans()
+    return vd.pages.report_model(loan, vd.Rows(table), table, classes=("lost", "paid"), method=QUICK, n_rows=80)

@@ -315,6 +315,10 @@ def test_rows_of_one_name_are_chosen_by_number(here: Path, capsys: Any) -> None:
         ("pick nowhere.json", "nowhere.json"),
         ("group model.py:linear data.csv --k many", "--k wants a number of groups"),
         ("group model.py:linear data.csv --method lima", "did you mean lime?"),
+        ("report model.py:ripe apples", "Superpixels differ from one instance to the next"),
+        ("report model.py:linear data.csv --json", "leave --json out"),
+        ("report model.py:linear data.csv --out report.json", "the name must end in .html"),
+        ("report model.py:linear data.csv --rows 0", "n_rows must be a whole number of at least 2"),
         ("evaluate model.py:linear data.csv --metrics corelation", "correlation"),
         ("evaluate model.py:linear data.csv --methods lime,lmie", "did you mean lime?"),
         ("debug model.py:linear data.csv --check randomise", "randomize"),
@@ -344,6 +348,34 @@ def test_what_cannot_be_done_is_said(here: Path, capsys: Any, typed: str, words:
     assert said.out == ""
     assert words in " ".join(said.err.replace("│", " ").split())
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "n_rows", "rows"),
+    [
+        ("", 1000, range(60)),
+        ("--rows 10", 10, range(60)),
+        ("--rows 5:9", 4, "5678"),
+        ("--rows 3,7", 2, "37"),
+    ],
+)
+def test_a_report_is_of_rows_that_are_drawn_or_named(
+    here: Path, monkeypatch: pytest.MonkeyPatch, typed: str, n_rows: int, rows: Any
+) -> None:
+    given: dict[str, Any] = {}
+
+    def report_model(model: Any, representer: Any, X: Any, **settings: Any) -> vd.Page:
+        given.update(settings, X=X)
+        return vd.Page("A page", [("", None, "A text.")])
+
+    monkeypatch.setattr("veridical.pages.report_model", report_model)
+    assert (
+        cli.main(["report", *LINEAR, *typed.split(), "--target", "Barolo", "--title", "T", "--out", "t.html"]) == 0
+    )
+    assert (given["n_rows"], list(given["X"].index)) == (n_rows, list(rows))
+    assert len(given["y"]) == len(given["X"])
+    assert (given["target"], given["title"], given["training"]) == ("Barolo", "T", None)
+    assert "A text." in Path("t.html").read_text(encoding="utf-8")
 
 
 def test_where_the_callers_own_code_raised_is_shown(here: Path, capsys: Any) -> None:

@@ -44,6 +44,8 @@ def test_sections_are_pairs_or_triples() -> None:
         ([made.mushroom()], "for one record"),
         ([("only a heading",)], "for one record"),
         ([("heading", "no record")], "holds str"),
+        ([("heading", None)], "holds NoneType"),
+        ([("heading", None, "")], "holds NoneType"),
         ([("heading", vd.Page("t", []))], "holds Page"),
     ],
 )
@@ -60,6 +62,14 @@ def test_the_contents_lead_to_every_heading() -> None:
     assert "Why <this> one?" in page.text
     assert "A text & more." in page.text
     assert not Reader(html.page(vd.Page("t", [("One", made.mushroom()), ("Two", made.mushroom())]))).all("nav")
+
+
+def test_a_section_may_be_a_text_alone() -> None:
+    page = vd.Page("t", [("Why", made.mushroom()), ("Not known", None, "Nobody said why.")])
+    assert page.sections[1] == ("Not known", None, "Nobody said why.")
+    assert "Nobody said why." in Reader(html.page(page)).text
+    assert "Nobody said why." in str(page)
+    assert "Nobody said why." in page._repr_html_()
 
 
 def levels(text: str) -> list[int]:

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import veridical as vd
 from tests.builders.browser import Chromium, Look, Seen
-from tests.builders.gallery import NAMES, everything
+from tests.builders.gallery import NAMES, everything, loan, loans
 from tests.builders.hostile import ATTACKS, SCRIPTS, Poison, poisoned
 from veridical.display import html
 from veridical.display.html_charts import script
@@ -56,6 +57,31 @@ def test_nothing_runs_in_a_page(start: int, chromium: Chromium, tmp_path: Path) 
     found, seen = chromium.visit(path, inspected)
     assert found == QUIET
     assert seen == Seen()
+
+
+@pytest.mark.parametrize("start", [0, 7])
+def test_nothing_runs_in_a_page_about_a_model(start: int, chromium: Chromium, tmp_path: Path) -> None:
+    """Names of columns, categories, rows, classes and the model are attacks, and so are all sentences made of them."""
+    attacks = [SCRIPTS[(start + i) % len(SCRIPTS)] for i in range(len(SCRIPTS))]
+    path, table = tmp_path / "page.html", loans()
+    table["home"] = table["home"].map(dict(zip(("own", "rent", "parents"), attacks[:3], strict=True)))
+    names = list(table.columns)
+    table.columns = pd.Index(attacks[3 : 3 + len(names)])
+    table.index = pd.Index([f"{attacks[8 + i % 5]} {i}" for i in range(len(table))])
+
+    def foretell(rows: Any) -> Any:
+        return loan(pd.DataFrame(rows).set_axis(names, axis=1))
+
+    foretell.__name__ = attacks[0]
+    page = vd.pages.report_model(
+        foretell, vd.Rows(table), table, classes=attacks[-2:], method=vd.Lime(n_samples=64), n_rows=60
+    )
+    titled = vd.Page(attacks[1], [*page.sections, (attacks[2], None, attacks[3])], attacks[4])
+    for shown in (page, titled, vd.Page(attacks[1], poisoned(page.sections, Poison(start, SCRIPTS)), attacks[5])):
+        shown.save(path)
+        found, seen = chromium.visit(path, inspected)
+        assert found == QUIET
+        assert seen == Seen()
 
 
 @pytest.mark.parametrize("start", [2, 8, 15])

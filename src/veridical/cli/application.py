@@ -40,6 +40,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "veridical group model.py:linear data.csv --target Barolo --k 3 --method gime --out groups.html",
         "veridical group model.py:forest nightly --target Barolo --k 2",
     ),
+    "report": (
+        "veridical report model.py:forest data.csv --label grape --background train.csv --out model.html",
+        "veridical report model.py:topic texts.jsonl --label topic --target clustering --rows 15 --out texts.html",
+    ),
     "evaluate": (
         "veridical evaluate model.py:forest data.csv --methods lime,occlusion --metrics correlation,deletion",
     ),
@@ -84,6 +88,7 @@ COMMANDS: dict[str, type] = {
     "flips": options.FlipsOptions,
     "pick": options.PickOptions,
     "group": options.GroupOptions,
+    "report": options.ReportOptions,
     "evaluate": options.EvaluateOptions,
     "debug": options.DebugOptions,
     "audit": options.AuditOptions,

@@ -54,12 +54,14 @@ from veridical.cli.options import (
     MethodOptions,
     OutputOptions,
     PickOptions,
+    ReportOptions,
     ScaleOptions,
     ShowOptions,
     TrainingOptions,
     VeracityOptions,
     VersionOptions,
 )
+from veridical.display.progress import Progress
 from veridical.errors import (
     InputError,
     RowsFailedWarning,
@@ -71,7 +73,7 @@ from veridical.errors import (
 from veridical.models.adapters import model_of
 from veridical.models.outputs import VALUE
 from veridical.models.targets import find_class
-from veridical.records import VERSION, Explanation, Explanations, Verdict
+from veridical.records import VERSION, Explanation, Explanations, Page, Verdict
 
 if TYPE_CHECKING:
     from veridical.checks.subjects import Subject
@@ -228,7 +230,7 @@ def explain_at_scale(options: ExplainOptions) -> int:
     except KeyboardInterrupt:
         say(f"what was done is in {options.store}: the same command goes on from there")
         raise
-    report(options, store, len(store) - before, time.monotonic() - start)
+    print_store(options, store, len(store) - before, time.monotonic() - start)
     return int(options.fail and sum(receipt.n_passed for receipt in store.receipts) < len(store))
 
 
@@ -285,7 +287,7 @@ def run_engine(options: ExplainOptions, inputs: CommandInputs, X: Any, keep: lis
         )
 
 
-def report(options: ExplainOptions, store: Store, n: int, seconds: float) -> None:
+def print_store(options: ExplainOptions, store: Store, n: int, seconds: float) -> None:
     """Print what is in the store, and how fast it came there."""
     from veridical.display.progress import clock, speed
 
@@ -458,6 +460,39 @@ def parse_counts(text: str) -> list[int]:
     if len(ends) > 2 or not all(end.isdecimal() and int(end) for end in ends):
         raise InputError(f"--k wants a number of groups, such as 4, or the least and the most, 2:8, not {text!r}")
     return list(range(int(ends[0]), int(ends[-1]) + 1))
+
+
+def report(options: ReportOptions) -> int:
+    """Write one page about a model."""
+    from veridical.pages import N_REPORTED, report_model
+
+    if options.json:
+        raise InputError("a report is a page for readers: leave --json out, and give --out report.html")
+    check_outs(options, Page)
+    n = int(options.rows) if options.rows is not None and options.rows.isdecimal() else None
+    reading = options if n is None else replace(options, rows=None)
+    inputs = read_inputs(reading, options.model, options.data)
+    if n is None:
+        n = N_REPORTED if options.rows is None else max(len(inputs.data), 2)
+    X, names = inputs.X, inputs.data.names
+    if hasattr(X, "iloc") and any(name != str(i) for i, name in enumerate(names)):
+        X = X.set_axis(list(names))
+    page = report_model(
+        inputs.predict,
+        inputs.representer,
+        X,
+        y=inputs.data.labels,
+        training=inputs.training,
+        target=inputs.target,
+        method=make_method(options.method, options.samples),
+        n_rows=n,
+        classes=inputs.classes,
+        title=options.title,
+        rng=options.rng,
+        progress=Progress("", lambda: None) if options.quiet else None,
+    )
+    write_record(page, options)
+    return 0
 
 
 def compare(options: CompareOptions) -> int:
@@ -720,6 +755,7 @@ COMMANDS: dict[type, Callable[[Any], int]] = {
     FlipsOptions: flips,
     GroupOptions: group,
     PickOptions: pick,
+    ReportOptions: report,
     ShowOptions: show,
     VeracityOptions: veracity,
     VersionOptions: print_version,

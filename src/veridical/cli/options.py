@@ -234,6 +234,17 @@ class GroupOptions(ModelOptions, ModelArguments):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReportOptions(MethodOptions, ModelArguments):
+    """Write one page about a model: what it goes by, rows that show it, groups, reliability, checks."""
+
+    rows: Annotated[
+        Text,
+        option(DATA, "N", "How many rows are drawn and explained (1000); or, as elsewhere, which: 0:50, 3,7,8."),
+    ] = None
+    title: Annotated[Text, option(OUTPUT, "TEXT", "The title of the page.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(ModelOptions, ModelArguments):
     """Measure how good explanations are, beside null baselines."""
 

@@ -608,7 +608,10 @@ def _store_facts(s: Store) -> tuple[blocks.Fact, ...]:
 
 def page(p: Page, limits: blocks.Limits) -> tuple[blocks.Block, ...]:
     """Every record under its heading."""
-    sections = ((heading, text, blocks_of(record, limits)) for heading, record, text in p.sections)
+    sections = (
+        (heading, text, () if record is None else blocks_of(record, limits))
+        for heading, record, text in p.sections
+    )
     return (blocks.Document(p.title, p.lead, tuple(sections)),)
 
 

@@ -28,7 +28,11 @@ TOP_WORDS = 3  # features that a row of a table names
 def importance(found: Importance, limits: blocks.Limits) -> tuple[blocks.Block, ...]:
     """How many rows have which label, what counts over all of them, and how that depends on their values."""
     shown = *counted(found), *columns_of(found, limits), *rows_of(found, limits), *_notes(found, limits)
-    return (*shown, sampled_rows(found, limits)) if limits.folds and len(found.sample.numbers) else shown
+    if not limits.folds or not len(found.sample.numbers):
+        return shown
+    table = sampled_rows(found, limits)
+    told = f"{len(table.lines):,} of {count(found.n_rows, 'row')}"
+    return *shown, blocks.Details(("Row by row",), told if table.more else "", (table,), kind="folded")
 
 
 def counted(found: Importance) -> tuple[blocks.Block, ...]:
@@ -92,7 +96,7 @@ def rows_of(found: Importance, limits: blocks.Limits) -> tuple[blocks.Block, ...
     scatters = [s for j in range(len(found.columns[:SCATTERED])) if (s := scatter(found, j, some)) is not None]
     maps = heat(found, some)
     below = (
-        [blocks.Details(("How weights depend on values",), told, tuple(scatters), kind="folded")]
+        [blocks.Details(("How weights depend on values",), told, tuple(scatters), kind="folded", opened=True)]
         if scatters
         else []
     )

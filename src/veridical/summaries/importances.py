@@ -6,6 +6,7 @@ Everything is added up a batch at a time, so that explanations in memory and in 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -163,7 +164,7 @@ class WeightSums:
         self.n_rows = self.n_fidelity = 0
         self.fidelity = 0.0
         self.targets: dict[Any, list[Any]] = {}
-        self.labels: dict[str, int] = {}
+        self.labels = Counter[str]()
         self._kept: list[tuple[WeightBatch, Bools, Sequence[Any], Sequence[Any]]] = []
 
     def chosen(self, numbers: Ints) -> Bools:
@@ -176,8 +177,9 @@ class WeightSums:
         row, codes = np.repeat(np.arange(n), batch.counts), at[batch.codes]
         weights, low, high = batch.weights, batch.low, batch.high
         known = np.isfinite(weights)
-        if len(np.unique(row * len(self.names) + codes)) < len(codes):  # several parts of a row lie in one column
-            keys, inverse = np.unique(row * len(self.names) + codes, return_inverse=True)
+        places = row * len(self.names) + codes
+        if _has_duplicates(places, n * len(self.names)):  # several parts of a row lie in one column
+            keys, inverse = np.unique(places, return_inverse=True)
             spread = np.nan_to_num(_noise_of(low, high)) ** 2
             sums = [np.bincount(inverse, np.where(known, x, 0.0), len(keys)) for x in (weights, spread)]
             tested = np.bincount(inverse, known, len(keys)) > 0
@@ -193,10 +195,9 @@ class WeightSums:
         self.n_rows += n
         fidelity = batch.fidelities[np.isfinite(batch.fidelities)]
         self.fidelity, self.n_fidelity = self.fidelity + float(fidelity.sum()), self.n_fidelity + len(fidelity)
-        for target in batch.targets:
-            self.targets.setdefault((type(target), target), [target, 0])[1] += 1
-        for label, count in zip(*np.unique(np.array(batch.labels, dtype=str), return_counts=True), strict=True):
-            self.labels[str(label)] = self.labels.get(str(label), 0) + int(count)
+        for key, n_same in Counter(zip(map(type, batch.targets), batch.targets, strict=True)).items():
+            self.targets.setdefault(key, [key[1], 0])[1] += n_same
+        self.labels.update(Counter(batch.labels))
         some = self.chosen(batch.numbers)
         if some.any():
             self._kept.append((batch, some, rows, values))
@@ -261,7 +262,7 @@ class WeightSums:
                     strict=True,
                 ):
                     if s >= 0 and math.isfinite(weight):
-                        line[s] = np.nansum([line[s], weight])
+                        line[s] = weight if math.isnan(line[s]) else line[s] + weight
                         cell[s] = value
                 weights.append(line)
                 cells.append(cell)
@@ -284,6 +285,13 @@ class WeightSums:
             tuple(labels),
             tuple(targets),
         )
+
+
+def _has_duplicates(places: Ints, size: int) -> bool:
+    """Whether some number below ``size`` is there twice; of many more than there are numbers, all are sorted."""
+    if size <= 8 * len(places):
+        return bool(np.bincount(places).max(initial=0) > 1)
+    return len(np.unique(places)) < len(places)
 
 
 def sum_explanations(items: Sequence[Explanation], numbers: Sequence[int], n_failed: int) -> Importance:
