@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import diags_array, issparse
+from scipy.sparse import diags, issparse
 
 from veridical.errors import InputError, NotApplicable, safe_repr
 from veridical.models.validation import check_list
@@ -78,7 +78,7 @@ class RemovedFeatures(Record):
         if issparse(X):
             kept = np.ones(X.shape[1])
             kept[[place for places, _ in self.columns.values() for place in places]] = 0.0
-            return (X @ diags_array(kept)).astype(X.dtype).tocsr()
+            return (X @ diags(kept)).astype(X.dtype).tocsr()
         made = X.copy()
         for places, values in self.columns.values():
             for place, value in zip(places, values, strict=True):
