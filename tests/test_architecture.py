@@ -39,7 +39,7 @@ LEVELS = (
     {"api"},
     {"pages"},
     {"demo"},
-    {"cli"},
+    {"cli", "integrations"},
 )
 RANK = {layer: rank for rank, layers in enumerate(LEVELS) for layer in layers}
 FRONT = {"__init__", "__main__", "demo"}  # may import anything
@@ -60,7 +60,7 @@ assert len(DOORS) <= 13
 OPTIONAL = (
     "matplotlib", "pyarrow", "torch", "rich", "typer", "IPython", "lime", "skimage", "PIL", "librosa", "soundfile",
     "captum", "onnx", "onnxruntime", "skops", "starlette", "fastapi", "uvicorn", "dask", "ray", "pyspark",
-    "tqdm", "shap", "pytest", "hypothesis",
+    "tqdm", "shap", "pytest", "hypothesis", "mlflow",
 )  # fmt: skip
 CORE = (
     "numpy, scipy.sparse, scipy.stats, pandas, sklearn.linear_model, sklearn.tree, joblib"  # load what they will
@@ -527,8 +527,8 @@ def test_nothing_serves_the_experiments_alone() -> None:
     used = Counter(found for path in [*FILES, *pages] for found in word.findall(path.read_text(encoding="utf-8")))
     for path in (path for path in FILES if path.name != "toys.py"):  # whose models the tests share, too
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("__"):
-                assert used[node.name] > 1, f"{module_name(path)}.{node.name}"
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith(("__", "pytest_")):
+                assert used[node.name] > 1, f"{module_name(path)}.{node.name}"  # pytest calls its hooks
 
 
 def test_every_public_name_is_shown() -> None:

@@ -268,9 +268,16 @@ class TrainOnce:
         return self.known[key]
 
 
+def train_once(subject: Subject) -> Subject:
+    """The same subject, which trains no model twice."""
+    if subject.train is None or isinstance(subject.train, TrainOnce):
+        return subject
+    return replace(subject, train=TrainOnce(subject.train))
+
+
 def count_queries(subject: Subject, progress: Callable[[int], None]) -> CountingSubject:
     """The same subject, which counts its inputs, reports them to ``progress``, and trains no model twice."""
-    once = subject if subject.train is None else replace(subject, train=TrainOnce(subject.train))
+    once = train_once(subject)
     known = {each.name: getattr(once, each.name) for each in fields(once)}
     return CountingSubject(**known, progress=progress)
 

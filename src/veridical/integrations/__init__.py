@@ -1,0 +1,1 @@
+"""Explanations inside other tools: a plugin of pytest, and runs of MLflow."""
