@@ -36,6 +36,7 @@ SECTIONS = {  # experiments by name, with the module that shows each
     "newsgroups": "sections.newsgroups",
     "clean_and_retrain": "sections.clean_and_retrain",
     "rounds": "sections.rounds",
+    "reasons": "sections.reasons",
     "husky": "sections.husky",
     "spurious": "sections.spurious",
     "concepts": "sections.concepts",

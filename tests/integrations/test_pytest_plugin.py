@@ -322,3 +322,18 @@ def test_models_are_trained_once_for_all_cases() -> None:
 def test_an_audit_that_cannot_be_is_refused_when_tests_are_collected(given: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         audit_cases(subject(), **given)
+
+
+def test_the_guide_is_a_test_suite(suite: pytest.Pytester) -> None:
+    """The blocks of docs/guides/tests.md, in one file: what they say of the model is so."""
+    page = Path(__file__).parents[2] / "docs" / "guides" / "tests.md"
+    blocks = re.findall(
+        r"^```python[^\n]*\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    suite.makepyfile("\n".join(blocks))
+    found = run(suite, "--veridical-update", "-k", "test_reasons or test_baseline")
+    found.assert_outcomes(passed=2, deselected=2)  # the two checks of the audit
+    assert (
+        json.loads((suite.path / "reasons.json").read_text(encoding="utf-8"))["model"] == "RandomForestClassifier"
+    )
+    run(suite, "-k", "test_baseline").assert_outcomes(passed=1, deselected=3)

@@ -175,7 +175,7 @@ def test_what_cannot_be_explained_is_said_so(given: dict[str, Any], said: str) -
         (lambda r: r.relies_on("contract", top=0), "top must be a whole number"),
         (lambda r: r.not_on("contract", share=2), "share must be a number from 0 to 1"),
         (lambda r: r.reliable(at_least=60), "at_least must be a number from 0 to 1"),
-        (lambda r: r.like_before("x.json", share=-1), "share must be a number from 0 to 1"),
+        (lambda r: r.like_before("x.json", shift=-1), "shift must be a number from 0 to 1"),
         (lambda r: r.like_before(3), "the path of a file"),
         (lambda r: r.write("nowhere/x.json"), "there is no folder"),
     ],
@@ -204,7 +204,7 @@ def test_reasons_that_changed_are_shown(leaked: Reasons, baseline: Path, monkeyp
     assert "→ customer_id" in told
     assert "  charges  " in told, "what is the same is shown without a mark"
     assert "pytest --veridical-update" in told
-    leaked.like_before(baseline, share=0.5)
+    leaked.like_before(baseline, shift=0.5)
 
 
 def read_facts(path: Path) -> dict[str, str]:

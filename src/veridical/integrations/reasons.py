@@ -31,9 +31,8 @@ from veridical.summaries.importances import Importance
 
 FORMAT = 1  # of baseline files
 SHOWN = 8  # columns of a table in a message, besides those that are asserted about
-MAX_SHARE = (
-    0.05  # of the importance that may be another, or a column's that is not to count: experiments/reasons.py
-)
+MAX_SHARE = 0.05  # of the importance, that a column may have which is not to count
+MAX_SHIFT = 0.08  # of the importance, by which a share may move beyond the noise: see experiments/reasons.py
 LONGEST = 40  # characters of a name in a message
 UPDATE = "run pytest --veridical-update to write it anew, and look at what changed before you commit it"
 
@@ -204,17 +203,17 @@ class Reasons:
         )
         return self._judged("the explanations are not reliable enough", [wanted] * (found < at_least * n), ())
 
-    def like_before(self, path: str | Path, *, share: float = MAX_SHARE) -> Reasons:
+    def like_before(self, path: str | Path, *, shift: float = MAX_SHIFT) -> Reasons:
         """Assert that the reasons are those of a baseline file, which ``pytest --veridical-update`` writes.
 
-        A column fails if its share of the importance rose or fell by more than ``share`` beyond the noise, which is the
+        A column fails if its share of the importance rose or fell by more than ``shift`` beyond the noise, which is the
         95 % confidence intervals of both. A model that is trained again with another seed passes, as a rule.
 
         Parameters
         ----------
         path : str or Path
             The JSON file, from the folder of the test.
-        share : float, default 0.05
+        shift : float, default 0.08
             How far the share of a column may move beyond the noise.
 
         Returns
@@ -230,7 +229,7 @@ class Reasons:
             If the file is damaged, or of another model, other columns, or a newer version.
         """
         __tracebackhide__ = True
-        check_probability("share", share)
+        check_probability("shift", shift)
         file = self.folder / path_of(path, "like_before")
         if self.claim(file):
             self.write(file)
@@ -241,7 +240,7 @@ class Reasons:
         moved = {
             name: measure_shift(before.get(name, ABSENT), now.get(name, ABSENT)) for name in {**before, **now}
         }
-        changed = sorted((name for name in moved if moved[name] > share), key=lambda name: -moved[name])
+        changed = sorted((name for name in moved if moved[name] > shift), key=lambda name: -moved[name])
         if not changed:
             return self
         lines = [f"{'':2}{'':{LONGEST}}  before, share of importance    now"]
