@@ -15,7 +15,7 @@ import pytest
 import veridical as vd
 import veridical.integrations.reasons  # pytester forgets what is imported in its runs
 from veridical.errors import InputError
-from veridical.integrations.pytest_plugin import AuditCase, audit_cases
+from veridical.integrations.pytest_plugin import AuditCase, audit_cases, claim_file
 
 PLUGIN = "-p", "veridical.integrations.pytest_plugin"
 MODEL = """
@@ -198,6 +198,27 @@ def test_common(explained, name):
     assert wrote == ["a.json", "b.json", "c.json", "common.json"]
     texts = {(suite.path / name).read_text(encoding="utf-8") for name in wrote}
     assert len(texts) == 1
+
+
+class Folders:
+    """Where a process of a run keeps its temporary files."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir()
+
+    def getbasetemp(self) -> Path:
+        return self.path
+
+
+def test_a_claim_holds_for_all_workers_of_a_run(tmp_path: Path) -> None:
+    first, second = Folders(tmp_path / "gw0"), Folders(tmp_path / "gw1")
+    file = tmp_path / "reasons.json"
+    claim_file(file, "test_a", first, is_worker=True)  # type: ignore[arg-type]
+    claim_file(tmp_path / "other.json", "test_b", second, is_worker=True)  # type: ignore[arg-type]
+    with pytest.raises(pytest.fail.Exception, match="this one and test_a: give each its own file"):
+        claim_file(file, "test_b", second, is_worker=True)  # type: ignore[arg-type]
+    claim_file(file, "test_a", second, is_worker=True)  # type: ignore[arg-type]
 
 
 AUDIT = """
