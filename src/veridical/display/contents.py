@@ -607,12 +607,29 @@ def drift(d: Drift, limits: blocks.Limits) -> tuple[blocks.Block, ...]:
         blocks.Headline(("Importance by column, ", titles[0], " and ", titles[1]), ((rows, ""),)),
         verdict_words(d.verdict),
         *drawn,
+        *([blocks.Findings(said)] if (said := _said_of(d, limits)) else []),
         *tables,
         blocks.Notes(
             first(d.notes, limits.notes),
             tuple(filter(None, (paired, f"And {count(left, 'more column')}, not drawn." if left else ""))),
         ),
     )
+
+
+def _said_of(d: Drift, limits: blocks.Limits) -> tuple[tuple[str, str], ...]:
+    """What changed besides importance, a line each."""
+    said = []
+    for j in (j for j, kind in enumerate(d.kinds) if d.changed[j] and kind != IMPORTANCE):
+        before, after = d.values[j].tolist()
+        shares = f"{percent(before)} → {percent(after)}"
+        name = blocks.LABELS.get(d.names[j], d.names[j]) if d.kinds[j] == LABEL else plain(d.names[j], 60)
+        words = {
+            LEAD: (f"{name} is the heaviest column", f" of {shares} of the rows."),
+            LABEL: (f"{name}:", f" {shares} of the rows."),
+            DIRECTION: (f"{name} moves the output", f" by {before:+.3g} → {after:+.3g} on average."),
+        }[d.kinds[j]]
+        said.append((words[0], limits.signed(words[1])))
+    return tuple(said[: limits.compared])
 
 
 def _importances(d: Drift, chosen: list[int], limits: blocks.Limits) -> blocks.PairedBars:

@@ -36,7 +36,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from veridical.checks.audits import Result
 from veridical.comparisons.differences import Difference, Side
-from veridical.comparisons.watching import Drift
+from veridical.comparisons.watching import ORDER, Drift
 from veridical.errors import InputError
 from veridical.methods.flips import Flip, Flips
 from veridical.metrics.reports import Comparison, Curve, Example, Metric, Report, Score
@@ -819,6 +819,7 @@ CHECKS: dict[type, Callable[[Any], bool]] = {  # beyond the lengths
     Pick: lambda p: bool(np.isfinite(p.weights.data).all()),
     Report: _has_all_scores,
     Flips: lambda f: all(item.changes.keys() == item.values.keys() for item in f.items),
+    Drift: lambda d: set(d.kinds) <= set(ORDER) and bool(np.isfinite(d.values).all()),
     Difference: lambda d: len(d.changes) == (len(d.first) if isinstance(d.first, Explanations) else 1),
 }
 
