@@ -452,7 +452,7 @@ def _numbers(name: str, given: Any) -> Floats:
     """Numbers as an array of our own; those of torch leave their graph and device."""
     detach = getattr(given, "detach", None)
     try:
-        found = np.array(detach().cpu() if detach is not None else given, dtype=np.float64)
+        found = np.array(detach().cpu().numpy() if detach is not None else given, dtype=np.float64)
     except (TypeError, ValueError) as cause:
         raise InputError(f"{name} must be numbers, not {safe_repr(given, 80)}: {cause}") from cause
     if np.isinf(found).any():
