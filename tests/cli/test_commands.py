@@ -237,7 +237,7 @@ def test_what_was_watched_decides_the_exit_code(tmp_path: Path, capsys: Any) -> 
         ([old, str(tmp_path / "gone")], "no such store"),
         ([old, other, "--junit", "cases.txt"], "ends in .xml"),
         ([old, other, "--tolerance", "2"], "a share"),
-        ([old, other, "--names", "A"], "two texts"),
+        ([old, other, "--names", "A"], "two different texts"),
     ):
         assert cli.main(["watch", *arguments]) == 2
         assert why in capsys.readouterr().err

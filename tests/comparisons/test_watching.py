@@ -179,7 +179,8 @@ def test_what_cannot_be_compared_is_refused(case: str) -> None:
 
 def test_bad_arguments_are_refused() -> None:
     for wrong, said in (
-        ({"names": ("a",)}, "two texts"),
+        ({"names": ("a",)}, "two different texts"),
+        ({"names": ("a", "a")}, "two different texts"),
         ({"tolerance": 1.5}, "a share"),
         ({"tolerance": "x"}, "number"),
     ):
@@ -204,6 +205,14 @@ def test_a_drift_is_shown_saved_and_read_back(tmp_path: Path) -> None:
     failed = [case.get("name") for case in suite if case.find("failure") is not None]
     assert suite.get("tests") == str(len(found.names))
     assert failed == [name for name, changed in zip(found.names, found.changed, strict=True) if changed]
+
+
+def test_weights_without_predictions_or_intervals_are_watched() -> None:
+    bare = vd.attributions(["age", "debt"], np.random.default_rng(0).normal(size=(60, 2)))
+    found = watch(bare, made_up(1, slopes=(1.0, 1.0)))
+    assert found.verdict.passed
+    assert any("was not measured" in note for note in found.notes)
+    assert not watch(made_up(0), made_up(1)).notes
 
 
 def test_a_store_and_a_file_are_watched_alike(tmp_path: Path) -> None:

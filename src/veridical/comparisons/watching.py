@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from veridical.summaries.importances import WIDTH, shared_pairs
 MIN_ROWS = 20  # of each side: below that, no change is told from noise
 MAX_COLUMNS = 100  # that are watched, the heaviest of both sides together
 MIN_SHARE = 0.02  # of rows that a column leads, on average over both sides, from which on its share is watched
+MOSTLY = 0.5  # share of predictions, below which they are no probabilities where the other side's are
 CHUNK = 2**14  # rows whose weights are laid out at once
 ROUNDING = 1e-9  # of the weight in all, below which a change is none
 MAX_NAMED = 2  # changes that the sentence names
@@ -159,8 +161,9 @@ def watch(old: Any, new: Any, *, names: Sequence[str] = ("old", "new"), toleranc
     ('different', ['debt', 'height'])
     """
     titles = tuple(names) if isinstance(names, (list, tuple)) else ()
-    if len(titles) != 2 or not all(isinstance(name, str) and name.strip() for name in titles):
-        raise InputError(f'names are two texts, such as ("Monday", "Tuesday"), not {safe_repr(names)}')
+    told = all(isinstance(name, str) and name.strip() for name in titles)
+    if len(titles) != 2 or not told or titles[0] == titles[1]:
+        raise InputError(f'names are two different texts, such as ("Monday", "Tuesday"), not {safe_repr(names)}')
     check_number("tolerance", tolerance)
     if not 0 <= tolerance < 1:
         raise InputError(f"tolerance is a share from 0 to below 1, not {tolerance}")
@@ -179,7 +182,8 @@ def watch(old: Any, new: Any, *, names: Sequence[str] = ("old", "new"), toleranc
     p = adjust_holm(_p_values(change, tolerance * scale, ROUNDING * scale, error, degrees))
     half = stdtrit(degrees, UPPER_QUANTILE) * error
     ends = np.stack([change - half, change + half], axis=1)
-    verdict = _judge(found, values, ends, p, bool(len(pairs)))
+    farthest = np.abs(change) + stdtrit(degrees, 1 - LEVEL / 2 / len(p)) * error  # of all numbers together
+    verdict = _judge(found, values, farthest, p, bool(len(pairs)))
     return Drift(
         titles,
         tuple(found.kinds),
@@ -302,8 +306,9 @@ def check_alike(a: WatchedRows, b: WatchedRows, titles: Sequence[str]) -> list[s
         raise InputError(
             f"weights of {titles[0]} are on {one}, those of {titles[1]} on {other}: explain both on one scale"
         )
-    within = [np.mean((side.predictions >= 0) & (side.predictions <= 1)) for side in (a, b)]
-    if max(within) == 1 and min(within) < 0.5:
+    known = [side.predictions[np.isfinite(side.predictions)] for side in (a, b)]
+    within = [float(np.mean((x >= 0) & (x <= 1))) if len(x) else math.nan for x in known]
+    if max(within) == 1 and min(within) < MOSTLY:
         which = titles[int(np.argmax(within))]
         raise InputError(
             f"all predictions of {which} lie between 0 and 1, and most of the other side's do not: one is a "
@@ -318,8 +323,8 @@ def check_alike(a: WatchedRows, b: WatchedRows, titles: Sequence[str]) -> list[s
         notes.append(
             "Rows explain several targets, so that importance and direction mix them: one target= for all is sharper."
         )
-    own, known = (set(np.unique(side.weights.indices).tolist()) for side in (a, b))
-    if not own & known:
+    own, theirs = (set(np.unique(side.weights.indices).tolist()) for side in (a, b))
+    if not own & theirs:
         names = [list_some([part.column for part in side.first[0].parts], 3) for side in (a, b)]
         raise InputError(
             f"the two sides share no column: {titles[0]} has {names[0]}, {titles[1]} has {names[1]}; rename the "
@@ -328,7 +333,7 @@ def check_alike(a: WatchedRows, b: WatchedRows, titles: Sequence[str]) -> list[s
     noise = [[method_recipe(side.first[0]).get(name) for name in sorted(NOISE_SETTINGS)] for side in (a, b)]
     if noise[0] != noise[1]:
         notes.append("The two sides were explained with different numbers of samples.")
-    if not a.noise.nnz and not b.noise.nnz and np.isinf(a.first[0].intervals).any():
+    if any(np.isinf(side.first[0].intervals).any() for side in (a, b)):
         notes.append("The noise of single weights was not measured: that of different rows alone is counted.")
     return notes
 
@@ -445,14 +450,13 @@ def _p_values(change: Floats, tolerance: Floats, rounding: Floats, error: Floats
     return np.where(np.isfinite(error), p, 1.0)
 
 
-def _judge(found: Measurements, values: Floats, ends: Floats, p: Floats, paired: bool) -> Verdict:
+def _judge(found: Measurements, values: Floats, farthest: Floats, p: Floats, paired: bool) -> Verdict:
     """Whether the reasons changed, in one sentence that names what changed most."""
     changed, m = np.flatnonzero(p < LEVEL), len(p)
     if not len(changed):
-        weighed = [j for j, kind in enumerate(found.kinds) if kind == IMPORTANCE and np.isfinite(ends[j]).all()]
-        most = float(np.abs(ends[weighed]).max(initial=0.0)) / found.total if found.total > 0 else 0.0
+        most = float(farthest[np.array(found.kinds) == IMPORTANCE].max(initial=0.0)) / (found.total or 1.0)
         said = f"None of {m} numbers changed by more than the noise"
-        below = f"; no column's importance by more than {100 * most:.2g} % of all" if weighed else ""
+        below = f"; a change of importance by {100 * most:.2g} % of all may not have shown" if most > 0 else ""
         return Verdict(True, 0.0, 0.0, f"{said}{below}.", label="same", measured="numbers that changed")
     order = sorted(
         changed.tolist(), key=lambda j: (ORDER.index(found.kinds[j]), -abs(values[j, 1] - values[j, 0]))
