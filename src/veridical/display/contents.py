@@ -599,7 +599,7 @@ def drift(d: Drift, limits: blocks.Limits) -> tuple[blocks.Block, ...]:
     drawn: tuple[blocks.Block, ...] = ()
     if shown:
         told = f"upper bar: {plain(d.titles[0], 30)}, lower bar: {plain(d.titles[1], 30)}"
-        drawn = _importances(d, shown, limits), blocks.Legend(("right",), (told, DRIFT_KEY))
+        drawn = _importances(d, shown, limits), blocks.Legend((), (told, DRIFT_KEY))
     left = len(chosen) - len(shown)
     paired = f"{count(d.n_pairs, 'row')} of both sides were compared one by one." if d.n_pairs else ""
     tables = tuple(_numbers_table(d, kind, head, limits) for kind, head in DRIFT_HEADS.items() if kind in d.kinds)
@@ -608,7 +608,7 @@ def drift(d: Drift, limits: blocks.Limits) -> tuple[blocks.Block, ...]:
         verdict_words(d.verdict),
         *drawn,
         *([blocks.Findings(said)] if (said := _said_of(d, limits)) else []),
-        *tables,
+        *(tables if limits.folds else ()),
         blocks.Notes(
             first(d.notes, limits.notes),
             tuple(filter(None, (paired, f"And {count(left, 'more column')}, not drawn." if left else ""))),
@@ -646,7 +646,7 @@ def _importances(d: Drift, chosen: list[int], limits: blocks.Limits) -> blocks.P
             blocks.PairLine(
                 d.names[j],
                 (before, after),
-                (show(before), show(after)),
+                (show(before).lstrip("+"), show(after).lstrip("+")),
                 after - before,
                 (low, high) if known else None,
                 mark,
@@ -658,7 +658,8 @@ def _importances(d: Drift, chosen: list[int], limits: blocks.Limits) -> blocks.P
                 larger=larger,
             )
         )
-    return blocks.PairedBars((plain(d.titles[0], 30), plain(d.titles[1], 30)), tuple(lines), spans)
+    heads = "Column", "Importance: mean size of the weight", "Importance"
+    return blocks.PairedBars((plain(d.titles[0], 30), plain(d.titles[1], 30)), tuple(lines), spans, heads)
 
 
 def _numbers_table(d: Drift, kind: str, head: str, limits: blocks.Limits) -> blocks.Table:
