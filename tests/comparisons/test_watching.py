@@ -14,7 +14,7 @@ import pytest
 
 import veridical as vd
 from veridical.comparisons import watching
-from veridical.comparisons.watching import IMPORTANCE, LABEL, LEAD, Drift, watch
+from veridical.comparisons.watching import IMPORTANCE, LEAD, VERDICT_LABEL, Drift, watch
 from veridical.records import Explanation, Explanations, Failure
 
 NAMES = ["age", "debt", "height", "income"]
@@ -107,7 +107,7 @@ def test_shares_of_labels_and_of_failures() -> None:
     new = Explanations(tuple(replace(e, verdict=rough) if i % 3 else e for i, e in enumerate(made_up(1, 200))))
     found = watch(old, new)
     at = found.names.index("none")
-    assert found.kinds[at] == LABEL
+    assert found.kinds[at] == VERDICT_LABEL
     np.testing.assert_allclose(found.values[at], [0, 133 / 200])
     assert found.changed[at]
     failures = tuple(_failure(i) for i in range(60))

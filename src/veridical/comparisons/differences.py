@@ -236,7 +236,7 @@ def _degrees_of_freedom(e: Explanation) -> float:
         return float(max(e.effective_size / d - 1, 1.0))
     found = float(max(e.effective_size / 2 - d - 1, 1.0))
     tails = next(degrees for most, degrees in NET_DEGREES if d <= most)
-    if (_method_recipe(e).get("surrogate") or {}).get("name") == "Additive":
+    if (method_recipe(e).get("surrogate") or {}).get("name") == "Additive":
         tails = max(tails, ADDITIVE_DEGREES)
     return min(found, tails) if e.view is None or e.view.kind == "fields" else found
 

@@ -29,8 +29,8 @@ CHUNK = 2**14  # rows whose weights are laid out at once
 ROUNDING = 1e-9  # of the weight in all, below which a change is none
 MAX_NAMED = 2  # changes that the sentence names
 LONGEST_NAME = 40  # characters of a column in the sentence
-IMPORTANCE, DIRECTION, LEAD, LABEL = "importance", "direction", "lead", "label"  # what is watched
-ORDER = (IMPORTANCE, LABEL, LEAD, DIRECTION)  # in which changes are named
+IMPORTANCE, DIRECTION, LEAD, VERDICT_LABEL = "importance", "direction", "lead", "label"  # what is watched
+ORDER = (IMPORTANCE, VERDICT_LABEL, LEAD, DIRECTION)  # in which changes are named
 FAILED = "failed"  # in place of a label, where a row has no explanation
 
 
@@ -412,7 +412,7 @@ def _measure(a: WatchedRows, b: WatchedRows, columns: Sequence[str], pairs: Ints
         hits = np.array([count[label] for count in counts])
         near = (hits + 1) / (n + 2)  # so that 0 of n is not taken to be sure (Agresti and Caffo 2000)
         error = float(np.sqrt(np.sum(near * (1 - near) / (n + 2))))
-        found.put(LABEL, label, (hits[0] / n[0], hits[1] / n[1]), error, float(n.min()))
+        found.put(VERDICT_LABEL, label, (hits[0] / n[0], hits[1] / n[1]), error, float(n.min()))
     return found
 
 
@@ -484,6 +484,6 @@ def _words(kind: str, name: str, before: float, after: float) -> str:
         return f"{name} counts {'more' if after > before else 'less'} ({before:.3g} → {after:.3g})"
     if kind == DIRECTION:
         return f"{name} {'raises' if after > before else 'lowers'} the output more ({before:+.3g} → {after:+.3g})"
-    if kind == LABEL:
+    if kind == VERDICT_LABEL:
         return f"{name} rows: {100 * before:.0f} % → {100 * after:.0f} %"
     return f"{name} leads {100 * before:.0f} % → {100 * after:.0f} % of rows"

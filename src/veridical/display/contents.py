@@ -14,7 +14,7 @@ import pandas as pd
 
 from veridical.checks.audits import Audit
 from veridical.comparisons.differences import Difference, Side, differ
-from veridical.comparisons.watching import DIRECTION, IMPORTANCE, LABEL, LEAD, Drift
+from veridical.comparisons.watching import DIRECTION, IMPORTANCE, LEAD, VERDICT_LABEL, Drift
 from veridical.display import blocks
 from veridical.display.assessments import audit, report, verdict
 from veridical.display.explanations import (
@@ -584,7 +584,7 @@ def _changed(d: Difference, limits: blocks.Limits) -> tuple[blocks.Details, ...]
 
 # ---- what changed from one set of explanations to the next
 
-DRIFT_HEADS = {LEAD: "Rows that a column leads", LABEL: "Verdicts", DIRECTION: "Mean weight with its sign"}
+DRIFT_HEADS = {LEAD: "Rows that a column leads", VERDICT_LABEL: "Verdicts", DIRECTION: "Mean weight with its sign"}
 
 
 def drift(d: Drift, limits: blocks.Limits) -> tuple[blocks.Block, ...]:
@@ -622,10 +622,10 @@ def _said_of(d: Drift, limits: blocks.Limits) -> tuple[tuple[str, str], ...]:
     for j in (j for j, kind in enumerate(d.kinds) if d.changed[j] and kind != IMPORTANCE):
         before, after = d.values[j].tolist()
         shares = f"{percent(before)} → {percent(after)}"
-        name = blocks.LABELS.get(d.names[j], d.names[j]) if d.kinds[j] == LABEL else plain(d.names[j], 60)
+        name = blocks.LABELS.get(d.names[j], d.names[j]) if d.kinds[j] == VERDICT_LABEL else plain(d.names[j], 60)
         words = {
             LEAD: (f"{name} is the heaviest column", f" of {shares} of the rows."),
-            LABEL: (f"{name}:", f" {shares} of the rows."),
+            VERDICT_LABEL: (f"{name}:", f" {shares} of the rows."),
             DIRECTION: (f"{name} moves the output", f" by {before:+.3g} → {after:+.3g} on average."),
         }[d.kinds[j]]
         said.append((words[0], limits.signed(words[1])))
@@ -667,7 +667,7 @@ def _numbers_table(d: Drift, kind: str, head: str, limits: blocks.Limits) -> blo
     chosen = sorted(
         (j for j, each in enumerate(d.kinds) if each == kind), key=lambda j: (not d.changed[j], float(d.p[j]))
     )
-    share = kind in (LEAD, LABEL)
+    share = kind in (LEAD, VERDICT_LABEL)
     rows = []
     for j in chosen[: limits.compared]:
         (before, after), (low, high) = d.values[j].tolist(), d.intervals[j].tolist()
@@ -676,7 +676,7 @@ def _numbers_table(d: Drift, kind: str, head: str, limits: blocks.Limits) -> blo
             if share
             else (f"{before:+.3g}", f"{after:+.3g}", f"{low:+.3g} to {high:+.3g}")
         )
-        name = blocks.LABELS.get(d.names[j], d.names[j]) if kind == LABEL else d.names[j]
+        name = blocks.LABELS.get(d.names[j], d.names[j]) if kind == VERDICT_LABEL else d.names[j]
         cells = (blocks.Cell(limits.signed(text)) for text in texts)
         outcome = blocks.Cell(bold=bool(d.changed[j]), text="changed" if d.changed[j] else "may be noise")
         rows.append((blocks.Cell(name), *cells, outcome))
