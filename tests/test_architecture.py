@@ -39,7 +39,7 @@ LEVELS = (
     {"api"},
     {"pages"},
     {"demo"},
-    {"cli", "integrations"},
+    {"cli", "compat", "integrations"},
 )
 RANK = {layer: rank for rank, layers in enumerate(LEVELS) for layer in layers}
 FRONT = {"__init__", "__main__", "demo"}  # may import anything
@@ -283,6 +283,7 @@ def test_markup_is_written_in_two_places() -> None:
 
 FLAT = {
     "Contrast",
+    "attributions",
     "explain",
     "explain_many",
     "flips",

@@ -41,8 +41,8 @@ be given again; `--json` prints JSON, which `vd.load` reads, and nothing else on
 go to stderr.
 
 **Exit codes.** 0: it ran. 1: a check failed, in `audit` (of the part that `--fail-on` names; with `--strict` also one
-that is not clear), or a verdict, where `--fail` asks for it. 2: it could not run; the last line says why and what to
-do. 130: it was stopped by Ctrl-C.
+that is not clear), or a verdict, where `--fail` asks for it, or reasons changed, in
+`watch`. 2: it could not run; the last line says why and what to do. 130: it was stopped by Ctrl-C.
 
 **Completion.** `veridical --install-completion` teaches the shell to complete commands, options, and the names of
 methods, checks, metrics, causes and parts.

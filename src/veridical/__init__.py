@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from veridical import checks as checks
     from veridical import comparisons as comparisons
+    from veridical import compat as compat
     from veridical import errors as errors
     from veridical import groundtruth as groundtruth
     from veridical import methods as methods
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from veridical import records as records
     from veridical import surrogates as surrogates
     from veridical import toys as toys
+    from veridical.api import attributions as attributions
     from veridical.api import audit as audit
     from veridical.api import believe as believe
     from veridical.api import causes as causes
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
 # Where public names are found when they are first used: functions and classes, then the namespaces of all others.
 _HOMES = {
     "veridical.api": (
+        "attributions",
         "audit",
         "believe",
         "causes",
@@ -119,6 +122,7 @@ _NAMESPACES = {
     "bins": "veridical.representations.bins",
     "checks": "veridical.checks",
     "comparisons": "veridical.comparisons",
+    "compat": "veridical.compat",
     "concepts": "veridical.checks.concepts",
     "edits": "veridical.groundtruth.edits",
     "engines": "veridical.scale.engines",

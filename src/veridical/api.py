@@ -41,7 +41,7 @@ from veridical.metrics.evaluations import (
 from veridical.metrics.reports import Metric, Report
 from veridical.metrics.scenes import own_batch
 from veridical.models.adapters import Explainable, model_of
-from veridical.models.outputs import Model, with_progress
+from veridical.models.outputs import VALUE, Model, with_progress
 from veridical.models.targets import predict_classes, target_of_recipe
 from veridical.models.validation import (
     check_explanations,
@@ -59,6 +59,7 @@ from veridical.scale.driver import BLOCKS, Job, Run, explain_here, explain_in_me
 from veridical.scale.engines.local import Engine, check_engine
 from veridical.scale.sources import instance_source, paths_of, refuse_foreign
 from veridical.scale.stores.store import Store, instances_of, load
+from veridical.storage.exchange import read_attributions
 from veridical.summaries.groupings import GROUPINGS
 from veridical.summaries.groupings.groups import Grouping, GroupingRequest, group_all
 from veridical.summaries.groupings.mixture import Mixture
@@ -68,6 +69,66 @@ NO_METHODS = (*GROUPINGS.values(), *CAUSES.values())  # settings for another pur
 _choose_method = partial(
     choose_settings, default=Lime(), example="vd.Lime(n_samples=2000)", others=NO_METHODS, known=METHODS
 )
+
+
+@teach_keywords
+def attributions(
+    names: Iterable[str],
+    weights: Any,
+    *,
+    intercept: Any = None,
+    prediction: Any = None,
+    values: Any = None,
+    rows: Any = None,
+    target: Any = VALUE,
+    method: str = "attributions",
+    intervals: Any = None,
+) -> Explanation | Explanations:
+    """Read weights that another library made, such as lime or captum, as explanations.
+
+    They can then be shown, compared, picked, watched and saved as any others. What nobody measured is not made up:
+    the label of the verdict is "unchecked", and weights without intervals count as not measured.
+    ``vd.compat.from_shap`` reads what shap gives.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The features (d,), such as the columns of a table.
+    weights : array (d,) or (n, d)
+        Their weights: of one row, or of many; nan where a feature was not tested.
+    intercept : number or array (n,), optional
+        The base value. Where it is given, the local prediction is the intercept plus all weights.
+    prediction : number or array (n,), optional
+        What the model says. Whether intercept and weights add up to it is then checked, and said in a note.
+    values : sequence (d,), (n, d) or DataFrame, optional
+        The rows' own values.
+    rows : object or sequence (n,), optional
+        Names of the rows, by which they are matched with those of other explanations.
+    target : class or sequence (n,), default "value"
+        What is explained, such as the name of a class.
+    method : str, default "attributions"
+        The name of what made the weights.
+    intervals : array (d, 2) or (n, d, 2), or 0, optional
+        95 % confidence intervals; 0 says that the weights are exact.
+
+    Returns
+    -------
+    Explanation or Explanations
+        One explanation of weights (d,), as many as there are rows of weights (n, d).
+
+    Raises
+    ------
+    InputError
+        If the lengths disagree, a name comes twice, or weights are no numbers.
+
+    Examples
+    --------
+    >>> import veridical as vd
+    >>> why = vd.attributions(["age", "debt"], [0.3, -0.1], intercept=0.5, prediction=0.7, values=[41, 1200])
+    >>> why.top(1), round(why.local_prediction, 2), why.verdict.label
+    ([('age = 41', 0.3)], 0.7, 'unchecked')
+    """
+    return read_attributions(names, weights, intercept, prediction, values, rows, target, method, intervals)
 
 
 @teach_keywords

@@ -193,7 +193,7 @@ class Displayable(Shown, Record):
         ----------
         path : str or Path
             Its suffix says how: .json and .parquet, which ``vd.load`` reads back; .html for a page, .csv for a table;
-            .png, .svg or .pdf for a figure; .xml (JUnit) for an audit.
+            .png, .svg or .pdf for a figure; .xml (JUnit) for an audit or what was watched.
 
         Raises
         ------

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from veridical.comparisons.watching import Drift, watch
 from veridical.methods.flips import Flip, Flips
 from veridical.records import Explanation, Explanations, Output, Part, Verdict
 
@@ -178,3 +179,8 @@ def turned() -> Flips:
     verdict = Verdict(True, 2.0, 1.0, 'Changing odor turns "poisonous" into "edible".', label="reliable")
     notes = ("The model failed on 3 changes, which were skipped: predict raised ValueError",)
     return Flips(items, "poisonous", 0.93, "", "share", "columns", 61, verdict, notes, "row 7")
+
+
+def drift() -> Drift:
+    """Two nights, of which the second leans on another column."""
+    return watch(many(30), Explanations(tuple(replace(e, weights=e.weights[::-1].copy()) for e in many(24))))

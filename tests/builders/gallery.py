@@ -40,6 +40,7 @@ NAMES = (
     "difference-models",
     "difference-words",
     "difference-many",
+    "drift",
     "page",
 )  # of everything(), for tests that are listed before anything is made
 SEEN = (  # whose first screens are kept as pictures
@@ -240,6 +241,7 @@ def _differences(found: dict[str, Any]) -> dict[str, Any]:
         "difference-models": vd.compare(found["rows"], other, names=("first model", "second model")),
         "difference-words": vd.compare(found["words"], later, names=("before", "after")),
         "difference-many": vd.compare(found["many-rows"], again),
+        "drift": vd.comparisons.watch(found["many-rows"], again),
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from veridical.checks.audits import Audit
+from veridical.comparisons.watching import Drift
 from veridical.methods.flips import Flips
 from veridical.records import Part, Verdict, View
 from veridical.summaries.importances import Importance, RowSample
@@ -55,6 +56,7 @@ OURS: dict[type, tuple[str, ...]] = {
     Verdict: ("label",),
     Audit: ("fail_on",),
     Flips: ("unit", "kind"),
+    Drift: ("kinds",),
     Importance: ("labels",),
     RowSample: ("labels",),
 }  # fields whose words we choose

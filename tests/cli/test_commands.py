@@ -206,3 +206,38 @@ def test_a_cluster_that_runs_is_used(here: Path, dask_client: Any) -> None:
     assert cli.main([*typed, "far", "--engine", "dask", "--address", address]) == 0
     assert cli.main([*typed, "near"]) == 0
     assert vd.load("far").fingerprint == vd.load("near").fingerprint
+
+
+def night(seed: int, slope: float, path: Path) -> str:
+    """Explanations of a sum, in a file."""
+    X = np.random.default_rng(seed).normal(size=(40, 2))
+    vd.attributions(["a", "b"], X * [1.0, slope], intercept=0.0, rows=[f"{seed}-{i}" for i in range(40)]).save(
+        path
+    )
+    return str(path)
+
+
+def test_what_was_watched_decides_the_exit_code(tmp_path: Path, capsys: Any) -> None:
+    old, same, other = (night(i, slope, tmp_path / f"{i}.parquet") for i, slope in enumerate((0.5, 0.5, 3.0)))
+    page, cases = str(tmp_path / "watch.html"), str(tmp_path / "watch.xml")
+    assert cli.main(["watch", old, same, "--names", "Monday,Tuesday"]) == 0
+    assert "Monday and Tuesday" in capsys.readouterr().out
+    assert cli.main(["watch", old, other, "--out", page, "--junit", cases]) == 1
+    said = capsys.readouterr()
+    assert "b counts more" in said.out
+    assert f"written: {cases}" in said.err
+    assert "b counts more" in Path(page).read_text("utf-8")
+    assert "<failure" in Path(cases).read_text("utf-8")
+    assert cli.main(["watch", old, other, "--tolerance", "0.9"]) == 0
+    capsys.readouterr()
+    one = str(tmp_path / "one.json")
+    vd.load(old)[0].save(one)
+    for arguments, why in (
+        ([old, one], "holds one Explanation"),
+        ([old, str(tmp_path / "gone")], "no such store"),
+        ([old, other, "--junit", "cases.txt"], "ends in .xml"),
+        ([old, other, "--tolerance", "2"], "a share"),
+        ([old, other, "--names", "A"], "two different texts"),
+    ):
+        assert cli.main(["watch", *arguments]) == 2
+        assert why in capsys.readouterr().err

@@ -45,6 +45,7 @@ FILES: dict[str, tuple[Callable[[], Any], int]] = {  # records, and how many mut
     "pick": (group_cases.pick_of_two, 160),
     "grouping": (group_cases.cars, 160),
     "membership": (group_cases.member, 120),
+    "drift": (made.drift, 120),
     "difference": (lambda: vd.compare(made.mushroom(), made.unmeasured()), 120),
     "flips": (made.turned, 120),
 }

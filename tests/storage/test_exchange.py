@@ -233,3 +233,61 @@ def test_strict_json_takes_every_explanation(case: Any) -> None:
 def test_nothing_is_not_a_number() -> None:
     assert [to_plain(v) for v in (np.nan, np.inf, -np.inf, pd.NaT, pd.NA, None)] == [None] * 6
     assert to_plain({"a": (np.float64(0.5), np.bool_(True))}) == {"a": [0.5, True]}
+
+
+def test_attributions_of_one_row_and_of_many() -> None:
+    one = vd.attributions(
+        ["age", "debt"], [0.3, -0.1], intercept=0.5, prediction=0.7, values=[41, None], rows="Ann"
+    )
+    assert (one.names, one.row, one.values) == (("age = 41", "debt is missing"), "Ann", (41, None))
+    assert one.local_prediction == pytest.approx(0.7)
+    assert (one.verdict.label, one.notes, one.n_calls) == ("unchecked", (), 0)
+    frame = pd.DataFrame({"age": [41, 23], "debt": ["low", "high"]}, index=["Ann", "Bob"])
+    many = vd.attributions(
+        frame.columns, np.array([[0.3, -0.1], [0.2, 0.0]]), intercept=[0.5, 0.4], prediction=[0.7, 0.9],
+        values=frame, rows=frame.index, target=["yes", "no"], method="captum", intervals=0,
+    )  # fmt: skip
+    assert isinstance(many, Explanations)
+    assert [(e.row, e.target, e.values) for e in many] == [
+        ("Ann", "yes", (41, "low")),
+        ("Bob", "no", (23, "high")),
+    ]
+    assert "-0.3 off the prediction" in many[1].notes[0]
+    np.testing.assert_array_equal(many[0].intervals, np.stack([many[0].weights] * 2, axis=1))
+    assert many[1].recipe["method"]["name"] == "captum"
+    assert str(many[0])
+
+
+def test_attributions_of_torch_leave_their_graph() -> None:
+    torch = pytest.importorskip("torch")
+    weights = torch.tensor([[1.0, 2.0]], requires_grad=True) * 2
+    assert vd.attributions(["a", "b"], weights)[0].top(1) == [("b", 4.0)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"names": "ab"}, "list of texts"),
+        ({"names": ["a"]}, "1 names and 2 weights"),
+        ({"names": ["a", "a"]}, "names must differ"),
+        ({"weights": ["x", "y"]}, "must be numbers"),
+        ({"weights": [1, np.inf]}, "finite"),
+        ({"weights": np.zeros((2, 2, 2))}, "of several outputs"),
+        ({"values": [1, 2, 3]}, "one per weight"),
+        ({"weights": [[1, 2], [3, 4]], "prediction": [1, 2, 3]}, "prediction is one"),
+        ({"method": ""}, "method is the name"),
+        ({"intervals": [1, 2]}, "a low and a high end"),
+        ({"intercept": "much"}, "must be numbers"),
+        ({"base_value": 1}, "no argument"),
+    ],
+)
+def test_attributions_that_cannot_be_read(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(vd.VeridicalError, match=said):
+        vd.attributions(**{"names": ["a", "b"], "weights": [1, 2], **settings})
+
+
+@with_shap
+def test_scatter_plots_of_shap_run(shap: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    many = vd.explain_many(lambda X: X[:, 0], vd.Rows(X), X, method=linear_lime(n_samples=64))
+    shap.plots.scatter(many.to_shap()[:, 0], show=False)

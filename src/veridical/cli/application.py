@@ -14,7 +14,7 @@ WIDTH = 76  # of an example in the help: what a terminal of 80 columns shows wit
 LEAD = "Explain any model's predictions, and say how far each explanation can be believed."
 ENDING = (
     "To try the examples: veridical demo --files samples && cd samples",
-    "Exit codes: 0 it ran, 1 a check or verdict failed (audit, or with --fail), 2 it could not run.",
+    "Exit codes: 0 it ran, 1 a check or verdict failed (audit, or with --fail) or reasons changed (watch), 2 it could not run.",
 )
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "demo": ("veridical demo report.html", "veridical demo --files samples"),
@@ -60,6 +60,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "veridical explain model.py:forest data.csv --row 4 --rng 1 --out after.json",
         "veridical compare before.json after.json --names before,after",
     ),
+    "watch": (
+        "veridical explain model.py:linear data.csv --background train.csv --target Barolo --store monday",
+        "veridical explain model.py:linear data.csv --background train.csv --target Barolo --rng 1 --store tuesday",
+        "veridical watch monday tuesday --out changes.html --junit changes.xml",
+    ),
     "show": (
         "veridical show many.parquet",
         "veridical show many.parquet --row 7 --out seventh.svg",
@@ -95,6 +100,7 @@ COMMANDS: dict[str, type] = {
     "clean": options.CleanOptions,
     "veracity": options.VeracityOptions,
     "compare": options.CompareOptions,
+    "watch": options.WatchOptions,
     "show": options.ShowOptions,
     "version": options.VersionOptions,
 }

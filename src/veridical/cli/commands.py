@@ -60,6 +60,7 @@ from veridical.cli.options import (
     TrainingOptions,
     VeracityOptions,
     VersionOptions,
+    WatchOptions,
 )
 from veridical.display.progress import Progress
 from veridical.errors import (
@@ -527,6 +528,35 @@ def get_pair(options: CompareOptions) -> tuple[Any, Any]:
     return first, explain_row_or_all(replace(options, rng=options.rng + 1), other)  # noise of its own
 
 
+def watch(options: WatchOptions) -> int:
+    """Say whether the reasons changed, of two sets of explanations that were saved."""
+    from veridical.comparisons.watching import Drift
+    from veridical.comparisons.watching import watch as watch_explanations
+    from veridical.scale.stores.store import Store, load
+
+    check_outs(options, Drift)
+    if options.junit is not None:
+        if not options.junit.endswith(".xml"):
+            raise InputError(f"--junit writes XML: give a name that ends in .xml, not {options.junit!r}")
+        from veridical.display.saving import writer_of
+
+        writer_of(Drift, options.junit)
+    names = split_names(options.names) or ([options.old, options.new] if options.old != options.new else None)
+    sides: list[Any] = []
+    for place in (options.old, options.new):
+        record: Any = load(place)
+        if not isinstance(record, (Explanations, Store)):
+            raise InputError(f"{place} holds one {type(record).__name__}, and many explanations are watched")
+        sides.append(record)
+    found = watch_explanations(*sides, names=names or ("old", "new"), tolerance=options.tolerance)
+    write_record(found, options)
+    if options.junit is not None:
+        found.save(options.junit)
+        if not options.quiet:
+            say(f"written: {options.junit}")
+    return int(not found.verdict.passed)
+
+
 # Metrics and checks ----------------------------------------------------------------------------------------
 
 METHODS = "lime,occlusion"  # that are measured, where none are named
@@ -759,6 +789,7 @@ COMMANDS: dict[type, Callable[[Any], int]] = {
     ShowOptions: show,
     VeracityOptions: veracity,
     VersionOptions: print_version,
+    WatchOptions: watch,
 }
 MAX_TRACE = 100_000  # characters
 STOPPED = 130  # the exit code after Ctrl-C, as shells have it

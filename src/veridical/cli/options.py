@@ -345,6 +345,21 @@ class CompareOptions(MethodOptions, RowOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class WatchOptions(OutputOptions):
+    """Did the reasons change between two nights or two models, by more than the noise?"""
+
+    old: Annotated[str, argument("STORE_OLD", "The folder of a store, or a file of many explanations.")]
+    new: Annotated[str, argument("STORE_NEW", "Another one: of other rows, or of the same rows by another model.")]
+    names: Annotated[Text, option(OUTPUT, "A,B", "What the two are called.")] = None
+    tolerance: Annotated[
+        float, option(EXPLANATION, "T", "The change that counts as none, as a share of all importance or rows.")
+    ] = 0.01
+    junit: Annotated[
+        Text, option(OUTPUT, "FILE", "Write JUnit XML for a CI server: what changed is a failure.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShowOptions(OutputOptions):
     """Show or convert what was saved."""
 

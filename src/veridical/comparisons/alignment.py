@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Real
@@ -153,7 +153,12 @@ def match_rows(a: RowSet, b: RowSet) -> tuple[RowSet, RowSet, list[str]]:
         if len(set(one)) == len(set(other)) == 1:  # two rows, with several seeds each
             return a, b, []
         plain = [names == list(range(len(names))) for names in (one, other)]
-        if any(plain) and not (all(type(name) is int for name in one + other) and _differ_in_values(a, b)):
+        if any(plain) and not (
+            all(type(name) is int for name in one + other)
+            and differ_in_values(
+                (one, other) for (_, one), (_, other) in zip(a.numbered(), b.numbered(), strict=False)
+            )
+        ):
             which = "first" if plain[0] else "second"
             return a, b, [f"The rows of the {which} have no names, so that rows were compared in order."]
     apart = [
@@ -200,11 +205,14 @@ def pair_rows(a: RowSet, b: RowSet) -> Iterator[tuple[int, Explanation, Explanat
         other = next(second, None) if ahead else other
 
 
-def _differ_in_values(a: RowSet, b: RowSet) -> bool:
-    """Whether rows at the same place have different values of their own, so that they are different rows."""
-    for (_, one), (_, other) in islice(zip(a.numbered(), b.numbered(), strict=False), MAX_ROWS_CHECKED):
+def differ_in_values(pairs: Iterable[tuple[Explanation, Explanation]]) -> bool:
+    """Whether rows at the same place have different values of their own, or texts, so that they are different rows."""
+    for one, other in islice(pairs, MAX_ROWS_CHECKED):
         own, known = (dict(zip((p.column for p in e.parts), e.values, strict=False)) for e in (one, other))
         if any(_unequal(own[column], known[column]) for column in own if column in known):
+            return True
+        texts = [e.view.data["text"] if e.view is not None and e.view.kind == "text" else "" for e in (one, other)]
+        if texts[0] != texts[1]:
             return True
     return False
 

@@ -236,7 +236,7 @@ def _degrees_of_freedom(e: Explanation) -> float:
         return float(max(e.effective_size / d - 1, 1.0))
     found = float(max(e.effective_size / 2 - d - 1, 1.0))
     tails = next(degrees for most, degrees in NET_DEGREES if d <= most)
-    if (_method_recipe(e).get("surrogate") or {}).get("name") == "Additive":
+    if (method_recipe(e).get("surrogate") or {}).get("name") == "Additive":
         tails = max(tails, ADDITIVE_DEGREES)
     return min(found, tails) if e.view is None or e.view.kind == "fields" else found
 
@@ -521,7 +521,7 @@ def may_share_samples(a: Explanation, b: Explanation) -> bool:
 
 def find_left_out(e: Explanation) -> Bools:
     """Features (d,) that a method left out, so that a weight of zero does not mean that they do not count."""
-    if _method_recipe(e).get("n_features") is None and not e.path:
+    if method_recipe(e).get("n_features") is None and not e.path:
         return np.zeros(len(e.weights), bool)
     return np.asarray((e.weights == 0) & (e.intervals == 0).all(axis=1))
 
@@ -562,7 +562,7 @@ class ComparabilityNotes:
 
 
 def _compare_pair(a: Explanation, b: Explanation) -> list[str]:
-    found = _compare_methods(a, b)
+    found = compare_methods(a, b)
     if _kind_of_question(a) != _kind_of_question(b):
         asked = f"{a.question} and {b.question}"
         found.append(f"The two answer different questions, so their weights mean different things: {asked}.")
@@ -584,11 +584,11 @@ def _compare_pair(a: Explanation, b: Explanation) -> list[str]:
 
 def _kind_of_question(e: Explanation) -> str:
     """What is asked, whatever the instance: in words of its own, a method asks the same of each."""
-    return e.purpose if e.purpose in QUESTIONS else str(_method_recipe(e).get("name", e.purpose))
+    return e.purpose if e.purpose in QUESTIONS else str(method_recipe(e).get("name", e.purpose))
 
 
-def _compare_methods(a: Explanation, b: Explanation) -> list[str]:
-    one, other = _method_recipe(a), _method_recipe(b)
+def compare_methods(a: Explanation, b: Explanation) -> list[str]:
+    one, other = method_recipe(a), method_recipe(b)
     names = [str(each.get("name", "another method")) for each in (one, other)]
     if names[0] != names[1]:
         return [f"{names[0]} and {names[1]} do not mean the same by a weight: part of the difference is theirs."]
@@ -596,7 +596,7 @@ def _compare_methods(a: Explanation, b: Explanation) -> list[str]:
     return [f"The settings of {names[0]} differ in {', '.join(unlike)}."] if unlike else []
 
 
-def _method_recipe(e: Explanation) -> Mapping[str, Any]:
+def method_recipe(e: Explanation) -> Mapping[str, Any]:
     found = e.recipe.get("method")
     return found if isinstance(found, Mapping) else {} if found is None else {"name": found}
 

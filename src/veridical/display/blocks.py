@@ -239,6 +239,7 @@ class PairedBars:
     titles: tuple[str, str]
     lines: tuple[PairLine, ...]
     spans: tuple[Span, Span]  # of both weights, of the differences
+    heads: tuple[str, str, str] = ("Part", "Effect on the output", "Weights")  # of names, bars and numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

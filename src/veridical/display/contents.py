@@ -14,6 +14,7 @@ import pandas as pd
 
 from veridical.checks.audits import Audit
 from veridical.comparisons.differences import Difference, Side, differ
+from veridical.comparisons.watching import DIRECTION, IMPORTANCE, LEAD, VERDICT_LABEL, Drift
 from veridical.display import blocks
 from veridical.display.assessments import audit, report, verdict
 from veridical.display.explanations import (
@@ -443,6 +444,9 @@ def output_words(value: float, unit: str, limits: blocks.Limits) -> str:
 
 LARGER, NOISE, UNMEASURED = "●", "○", "?"
 MARKS = {LARGER: "larger than the noise", NOISE: "may be noise", UNMEASURED: "not measured"}
+DRIFT_KEY = (
+    "● changed by more than the noise, all numbers taken together (Holm, 5 %); ○ may be noise; ? not measured"
+)
 KEY = "● larger than the noise, ○ may be noise: the intervals hold for all features together; ? not measured"
 
 
@@ -578,6 +582,108 @@ def _changed(d: Difference, limits: blocks.Limits) -> tuple[blocks.Details, ...]
     return tuple(shown)
 
 
+# ---- what changed from one set of explanations to the next
+
+DRIFT_HEADS = {LEAD: "Rows that a column leads", VERDICT_LABEL: "Verdicts", DIRECTION: "Mean weight with its sign"}
+
+
+def drift(d: Drift, limits: blocks.Limits) -> tuple[blocks.Block, ...]:
+    """The verdict, importance of both sides column by column, and what else was watched."""
+    chosen = [j for j, kind in enumerate(d.kinds) if kind == IMPORTANCE]
+    chosen.sort(key=lambda j: (not d.changed[j], -abs(float(d.change[j]))))
+    shown, titles = chosen[: limits.compared], tuple(plain(title, 80) for title in d.titles)
+    rows = " and ".join(
+        f"{count(n, 'row')}{f' ({failed:,} failed)' if failed else ''}"
+        for n, failed in zip(d.n_rows, d.n_failed, strict=True)
+    )
+    drawn: tuple[blocks.Block, ...] = ()
+    if shown:
+        told = f"upper bar: {plain(d.titles[0], 30)}, lower bar: {plain(d.titles[1], 30)}"
+        drawn = _importances(d, shown, limits), blocks.Legend((), (told, DRIFT_KEY))
+    left = len(chosen) - len(shown)
+    paired = f"{count(d.n_pairs, 'row')} of both sides were compared one by one." if d.n_pairs else ""
+    tables = tuple(_numbers_table(d, kind, head, limits) for kind, head in DRIFT_HEADS.items() if kind in d.kinds)
+    return (
+        blocks.Headline(("Importance by column, ", titles[0], " and ", titles[1]), ((rows, ""),)),
+        verdict_words(d.verdict),
+        *drawn,
+        *([blocks.Findings(said)] if (said := _said_of(d, limits)) else []),
+        *(tables if limits.folds else ()),
+        blocks.Notes(
+            first(d.notes, limits.notes),
+            tuple(filter(None, (paired, f"And {count(left, 'more column')}, not drawn." if left else ""))),
+        ),
+    )
+
+
+def _said_of(d: Drift, limits: blocks.Limits) -> tuple[tuple[str, str], ...]:
+    """What changed besides importance, a line each."""
+    said = []
+    for j in (j for j, kind in enumerate(d.kinds) if d.changed[j] and kind != IMPORTANCE):
+        before, after = d.values[j].tolist()
+        shares = f"{percent(before)} → {percent(after)}"
+        name = blocks.LABELS.get(d.names[j], d.names[j]) if d.kinds[j] == VERDICT_LABEL else plain(d.names[j], 60)
+        words = {
+            LEAD: (f"{name} is the heaviest column", f" of {shares} of the rows."),
+            VERDICT_LABEL: (f"{name}:", f" {shares} of the rows."),
+            DIRECTION: (f"{name} moves the output", f" by {before:+.3g} → {after:+.3g} on average."),
+        }[d.kinds[j]]
+        said.append((words[0], limits.signed(words[1])))
+    return tuple(said[: limits.compared])
+
+
+def _importances(d: Drift, chosen: list[int], limits: blocks.Limits) -> blocks.PairedBars:
+    """Both importances of some columns, and their change."""
+    show = decimals(np.concatenate([d.values[chosen].ravel(), d.change[chosen]]))
+    ends = [(low, high) for low, high in d.intervals[chosen].tolist() if math.isfinite(low + high)]
+    spans = blocks.span_of(d.values[chosen].ravel().tolist()), blocks.span_of(d.change[chosen].tolist(), ends)
+    lines = []
+    for j in chosen:
+        (before, after), (low, high) = d.values[j].tolist(), d.intervals[j].tolist()
+        known, larger = math.isfinite(low + high), bool(d.changed[j])
+        mark = LARGER if larger else NOISE if known else UNMEASURED
+        lines.append(
+            blocks.PairLine(
+                d.names[j],
+                (before, after),
+                (show(before).lstrip("+"), show(after).lstrip("+")),
+                after - before,
+                (low, high) if known else None,
+                mark,
+                MARKS[mark],
+                (
+                    limits.signed(f"{after - before:+.3g}"),
+                    limits.ends(show, low, high) if known else "not measured",
+                ),
+                larger=larger,
+            )
+        )
+    heads = "Column", "Importance: mean size of the weight", "Importance"
+    return blocks.PairedBars((plain(d.titles[0], 30), plain(d.titles[1], 30)), tuple(lines), spans, heads)
+
+
+def _numbers_table(d: Drift, kind: str, head: str, limits: blocks.Limits) -> blocks.Table:
+    """All numbers of a kind, what changed first."""
+    chosen = sorted(
+        (j for j, each in enumerate(d.kinds) if each == kind), key=lambda j: (not d.changed[j], float(d.p[j]))
+    )
+    share = kind in (LEAD, VERDICT_LABEL)
+    rows = []
+    for j in chosen[: limits.compared]:
+        (before, after), (low, high) = d.values[j].tolist(), d.intervals[j].tolist()
+        texts = (
+            (percent(before), percent(after), f"{100 * low:+.0f} to {100 * high:+.0f} points")
+            if share
+            else (f"{before:+.3g}", f"{after:+.3g}", f"{low:+.3g} to {high:+.3g}")
+        )
+        name = blocks.LABELS.get(d.names[j], d.names[j]) if kind == VERDICT_LABEL else d.names[j]
+        cells = (blocks.Cell(limits.signed(text)) for text in texts)
+        outcome = blocks.Cell(bold=bool(d.changed[j]), text="changed" if d.changed[j] else "may be noise")
+        rows.append((blocks.Cell(name), *cells, outcome))
+    heads = (head, plain(d.titles[0], 30), plain(d.titles[1], 30), "Change, 95 % interval", "")
+    return blocks.Table(head, heads, tuple(rows), "pairs")
+
+
 # ---- stores and pages
 
 
@@ -627,6 +733,7 @@ CONTENTS: Mapping[type, Callable[[Any, blocks.Limits], Sequence[blocks.Block]]] 
     Audit: audit,
     Difference: difference,
     Flips: flips,
+    Drift: drift,
     Store: store,
     Page: page,
 }

@@ -108,6 +108,9 @@ def answer(e: Explanation, limits: blocks.Limits) -> tuple[blocks.Words, tuple[t
     own = [i for i, (label, _) in enumerate(e.probabilities) if label == e.target]
     if not own:
         value = limits.signed(number(e.prediction))
+        if math.isnan(e.prediction):  # weights that came without it
+            of = () if e.target == "value" else (" for ", plain(target, 80))
+            return ("weights of ", plain(e.recipe["method"]["name"], 80), *of), ()
         if e.target == "value":
             return (f"the model says {value}",), ()
         return (f"the model says {value} for ", plain(target, 80)), ()
@@ -142,6 +145,7 @@ def three_numbers(e: Explanation, limits: blocks.Limits) -> tuple[tuple[str, str
     unknown = "not measured"
     faithful = percent(max(e.fidelity, 0.0)) if math.isfinite(e.fidelity) else unknown
     adds = f"{limits.signed(rounded(e.local_prediction))} of {limits.signed(rounded(e.prediction))}"
+    adds = adds if math.isfinite(e.local_prediction + e.prediction) else unknown
     stable = percent(e.top_probability) if math.isfinite(e.top_probability) else unknown
     return ("faithful", faithful), ("adds up", adds), ("stable", stable)
 
@@ -344,6 +348,8 @@ def _folded(
 
 
 def _cost(e: Explanation) -> str:
+    if not e.n_calls:
+        return "weights as they were given, without calls of the model"
     return f"{count(e.n_calls, 'model call')}, effective sample {e.effective_size:,.0f}"
 
 

@@ -388,7 +388,7 @@ def _pairs(b: blocks.PairedBars, look: Look) -> Box:
     at, right = (name, name + wide + one + 0.12), replace(SMALL, align="right")
 
     def draw(board: Board, top: float) -> None:
-        heads = ((0.0, "Part"), (at[0], "Effect on the output"), (at[1], f"{second} less {first}"))
+        heads = ((0.0, b.heads[0]), (at[0], b.heads[1]), (at[1], f"{second} less {first}"))
         for x, head in heads:
             board.text((x, top + ROW / 2), face.cut(head, SMALL.size, wide + one), SMALL)
         both, apart = (board.panel((x, top + ROW), (wide, PAIR_ROW * n)) for x in at)

@@ -307,7 +307,7 @@ def _notes(b: blocks.Notes) -> Markup:
 def _pairs(b: blocks.PairedBars) -> Markup:
     """One line per part: both bars, both weights, the difference with its interval."""
     first, second = (plain(title, 24) for title in b.titles)
-    heads = ("Part", "Effect on the output", "Weights", f"{second} less {first}", "95 % interval")
+    heads = (*b.heads, f"{second} less {first}", "95 % interval")
     titles = zip(("", "", "vd-w", "vd-apart", "vd-i"), map(escape, heads), strict=True)
     body = tag("tbody", {}, *(_pair(line, b.spans) for line in b.lines))
     return charts.draw_table("vd-pairs", titles, body, columns=("vd-cn", "vd-cb", "vd-cw", "vd-cb", "vd-ci"))

@@ -36,6 +36,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from veridical.checks.audits import Result
 from veridical.comparisons.differences import Difference, Side
+from veridical.comparisons.watching import ORDER, Drift
 from veridical.errors import InputError
 from veridical.methods.flips import Flip, Flips
 from veridical.metrics.reports import Comparison, Curve, Example, Metric, Report, Score
@@ -414,6 +415,7 @@ SHAPES: dict[type, dict[str, str]] = {  # letters stand for lengths that agree; 
     FeaturePair: {"effects": "ab"},
     Curve: {"rate": "m", "low": "m", "high": "m", "flips": "nm"},
     Difference: {"parts": "d", "p": "d", "counts": "d", "weights": "d2", "intervals": "d2", "changes": "n"},
+    Drift: {"kinds": "m", "names": "m", "values": "m2", "intervals": "m2", "p": "m"},
     PartCluster: {"members": "m2"},
     Importance: dict.fromkeys(("columns", "importance", "means", "counts", "raising"), "c") | {"intervals": "c2"},
     RowSample: {
@@ -817,6 +819,7 @@ CHECKS: dict[type, Callable[[Any], bool]] = {  # beyond the lengths
     Pick: lambda p: bool(np.isfinite(p.weights.data).all()),
     Report: _has_all_scores,
     Flips: lambda f: all(item.changes.keys() == item.values.keys() for item in f.items),
+    Drift: lambda d: set(d.kinds) <= set(ORDER) and bool(np.isfinite(d.values).all()),
     Difference: lambda d: len(d.changes) == (len(d.first) if isinstance(d.first, Explanations) else 1),
 }
 

@@ -1,10 +1,10 @@
-"""Explanations in the form that the plots of shap take."""
+"""Explanations in the form that the plots of shap take, and weights of other libraries as explanations."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, time
 from fractions import Fraction
@@ -15,9 +15,22 @@ import numpy as np
 import pandas as pd
 
 from veridical.comparisons.alignment import check_places, part_keys
-from veridical.errors import InputError, MixedTargetsWarning, NoSumWarning, require
-from veridical.records import IDENTITY, LOG_ODDS, PER_UNIT, Explanation, Floats, Part
-from veridical.representations.tables.schema import list_some
+from veridical.errors import InputError, MixedTargetsWarning, NoSumWarning, require, safe_repr, safe_str
+from veridical.evidence.verdicts import Evidence, TopK, VerdictContext, judge
+from veridical.models.outputs import VALUE
+from veridical.records import (
+    IDENTITY,
+    LOG_ODDS,
+    PER_UNIT,
+    VERSION,
+    Explanation,
+    Explanations,
+    Fit,
+    Floats,
+    Part,
+)
+from veridical.representations.tables.columns import format_number
+from veridical.representations.tables.schema import is_missing, list_some
 
 NO_SUMS = frozenset(  # methods whose weights are each of its own: they are no shares of the prediction
     {
@@ -27,6 +40,8 @@ NO_SUMS = frozenset(  # methods whose weights are each of its own: they are no s
 )
 ABSENT, PRESENT = "not there", "there"
 NONE_TESTED = "no part was tested, because what replaces the parts is what was there: give another fill=…"
+NO_INTERCEPT = "the intercept is not known, so that the base value is 0"
+UNEQUAL = 1e-3  # of all weights, in size: how far intercept and weights may be from the prediction, for rounding
 PLACED = frozenset({"region", "tile", "slice", "stem", "window", "band"})  # parts whose value is their number
 
 
@@ -71,7 +86,10 @@ def many_for_shap(items: Sequence[Explanation]) -> Any:
         values[i, places], bounds[:, i, places] = e.weights, _bounds(e)
         for j, part, *value in zip(places, e.parts, *([e.values] if e.values else []), strict=True):
             data[i, j] = _number(part) if not value or value[0] is None else value[0]
-            shown[i, j] = _shown(part) if not value else _written(value[0])
+            own_words = part.name.removeprefix(f"{part.column} = ")
+            shown[i, j] = (
+                _shown(part) if not value else _written(value[0]) if own_words == part.name else own_words
+            )
     tested = np.asarray(~np.isnan(values).any(axis=0))  # in all rows that have the part, for shap knows no gaps
     if not tested.any():
         bare = [i if e.row is None else e.row for i, e in enumerate(items) if not e.tested.any()]
@@ -129,6 +147,8 @@ def why_no_sum(e: Explanation) -> str:
         return "weights are per standard deviation of a number, and do not add up to the prediction"
     if name in NO_SUMS or e.purpose == "change" or e.path:
         return f"weights of {name or 'this method'} do not add up to the prediction"
+    if math.isnan(e.intercept):
+        return NO_INTERCEPT
     total = e.intercept + np.nansum(e.weights) + sum(pair.weight for pair in e.pairs)
     if not np.isclose(total, _local_sum(e), rtol=1e-6, atol=1e-9):
         return "weights do not add up to the prediction"
@@ -137,6 +157,8 @@ def why_no_sum(e: Explanation) -> str:
 
 def _local_sum(e: Explanation) -> float:
     """The local prediction on the scale on which weights are added up."""
+    if math.isnan(e.intercept):  # of weights that came without one
+        return float(np.nansum(e.weights))
     if e.scale == LOG_ODDS:  # of which the logarithm of the odds would lose digits
         return float(e.intercept + np.nansum(e.weights) + sum(pair.weight for pair in e.pairs))
     return e.local_prediction
@@ -283,3 +305,213 @@ def _shown(part: Part) -> str:
     if part.relation in ("=", "per sd", "not zero"):
         return f"{part.value:.4g}" if isinstance(part.value, float) else str(part.value)
     return "missing" if part.relation == "is missing" else PRESENT
+
+
+# Weights of other libraries
+
+
+def read_attributions(
+    names: Any,
+    weights: Any,
+    intercept: Any = None,
+    prediction: Any = None,
+    values: Any = None,
+    rows: Any = None,
+    target: Any = VALUE,
+    method: str = "attributions",
+    intervals: Any = None,
+    shown: Sequence[Any] | None = None,
+) -> Explanation | Explanations:
+    """Explanations of weights that were made elsewhere; ``shown`` are values as they are to be written."""
+    found = _numbers("weights", weights)
+    if found.ndim not in (1, 2):
+        raise InputError(
+            f"weights are one per name (d,), or one line of them per row (n, d), not an array of shape {found.shape}; "
+            "of several outputs, take those of one: weights[..., 1]"
+        )
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InputError(f"names are a list of texts, one per feature, not {safe_repr(names)}")
+    columns = [safe_str(name) for name in names]
+    if len(columns) != found.shape[-1]:
+        raise InputError(
+            f"there are {len(columns)} names and {found.shape[-1]} weights per row: give one name each"
+        )
+    if len(set(columns)) < len(columns):
+        twice = list(dict.fromkeys(name for name in columns if columns.count(name) > 1))
+        raise InputError(f"names must differ, and {list_some(twice, 3)} came more than once")
+    if not isinstance(method, str) or not method:
+        raise InputError(f"method is the name of what made the weights, as a text, not {safe_repr(method)}")
+    lines, single = np.atleast_2d(found), found.ndim == 1
+    n, d = lines.shape
+    bounds = _bounds_of(intervals, lines)
+    own = _values_of(values, (n, d), single)
+    bases, answers, called, targets = (
+        _per_row(name, given, n, single)
+        for name, given in (
+            ("intercept", intercept),
+            ("prediction", prediction),
+            ("rows", rows),
+            ("target", target),
+        )
+    )
+    items = tuple(
+        attribution(
+            named_parts(columns, line_values, words),
+            line,
+            ends,
+            base=_number_of("intercept", base),
+            prediction=_number_of("prediction", answer),
+            values=() if line_values is None else tuple(line_values),
+            row=row,
+            target=wanted,
+            method=method,
+        )
+        for line, ends, line_values, words, base, answer, row, wanted in zip(
+            lines, bounds, own, shown or own, bases, answers, called, targets, strict=True
+        )
+    )
+    return items[0] if single else Explanations(items)
+
+
+def named_parts(columns: Sequence[str], values: Any = None, shown: Any = None) -> tuple[Part, ...]:
+    """Features of these columns, named by the row's own values where there are any, as ``shown`` writes them."""
+    if values is None:
+        return tuple(Part(column, column, "=") for column in columns)
+    words = shown if shown is not None else values
+    return tuple(
+        Part(f"{column} is missing", column, "is missing")
+        if is_missing(value)
+        else Part(f"{column} = {_in_words(word)}", column, "=", value)
+        for column, value, word in zip(columns, values, words, strict=True)
+    )
+
+
+def attribution(
+    parts: tuple[Part, ...],
+    weights: Floats,
+    intervals: Floats,
+    *,
+    base: float,
+    prediction: float,
+    values: tuple[Any, ...] = (),
+    row: Any = None,
+    target: Any = VALUE,
+    method: str = "attributions",
+) -> Explanation:
+    """One explanation of weights that were made elsewhere, whose fit was not measured."""
+    local = base + float(np.nansum(weights))  # nan without an intercept
+    notes, tested = list[str](), ~np.isnan(weights)
+    answer = local if math.isnan(prediction) else prediction
+    if math.isnan(prediction) and not math.isnan(local):
+        notes.append("The prediction was not given: it is taken to be the intercept plus all weights.")
+    if abs(local - answer) > UNEQUAL * float(np.nansum(np.abs(weights))) + 1e-9:
+        notes.append(f"Intercept and weights add up to {local:.4g}, {local - answer:+.3g} off the prediction.")
+    known, heavy = np.isfinite(intervals).all(axis=1), np.nan_to_num(weights) != 0
+    clear = np.where(known, (intervals[:, 0] > 0) | (intervals[:, 1] < 0), heavy)
+    fit = Fit(
+        np.nan_to_num(weights), base, np.empty((0, 0)), local, math.nan, tested, tested, math.nan, tested=tested
+    )
+    evidence = Evidence(intervals, math.nan, (), clear)
+    told = "" if target == VALUE else safe_str(target)
+    verdict = judge(fit, evidence, VerdictContext(parts, told, answer, local, 0.0, None, 0, method=method))
+    if heavy.any() and not clear.any() and tested.any():
+        verdict = replace(
+            verdict, sentence="No weight can be told from zero, by the intervals that came with them."
+        )
+    return Explanation(
+        parts=parts,
+        weights=weights,
+        intervals=np.where(tested[:, None], intervals, np.nan),
+        intercept=base,
+        prediction=answer,
+        local_prediction=local,
+        fidelity=math.nan,
+        effective_size=math.inf if known.any() else 0.0,
+        n_calls=0,
+        target=target,
+        top_k=TopK().k,
+        top_probability=math.nan,
+        unsettled=(),
+        verdict=verdict,
+        recipe={
+            "veridical": VERSION,
+            "method": {"name": method},
+            "target": None,
+            "classes": None,
+            "rng": None,
+            "shared": False,
+        },
+        notes=tuple(notes),
+        row=row,
+        values=values,
+        positions=tuple(range(len(parts))) if values else (),
+    )
+
+
+def _numbers(name: str, given: Any) -> Floats:
+    """Numbers as an array of our own; those of torch leave their graph and device."""
+    detach = getattr(given, "detach", None)
+    try:
+        found = np.array(detach().cpu().numpy() if detach is not None else given, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise InputError(f"{name} must be numbers, not {safe_repr(given, 80)}: {cause}") from cause
+    if np.isinf(found).any():
+        raise InputError(f"{name} must be finite, or nan where a feature was not tested; some are infinite")
+    return found
+
+
+def _number_of(name: str, given: Any) -> float:
+    """A number, or nan where none was given."""
+    return math.nan if given is None else float(_numbers(name, given))
+
+
+def _bounds_of(given: Any, weights: Floats) -> Floats:
+    """Intervals (n, d, 2): as given, the weights themselves where 0 says that they are exact, else infinite."""
+    if given is None:
+        return np.broadcast_to(np.array([-math.inf, math.inf]), (*weights.shape, 2)).copy()
+    if isinstance(given, Real) and given == 0:
+        return np.stack([weights, weights], axis=-1)
+    found = _numbers("intervals", given)
+    found = found[None] if found.ndim == 2 else found
+    if found.shape != (*weights.shape, 2):
+        raise InputError(
+            f"intervals are a low and a high end per weight, {(*weights.shape, 2)}, or 0 where weights are exact, "
+            f"not of shape {found.shape}"
+        )
+    unknown = np.isnan(found).any(axis=-1, keepdims=True)
+    return np.where(unknown, np.array([-math.inf, math.inf]), np.sort(found, axis=-1))
+
+
+def _values_of(given: Any, shape: tuple[int, int], single: bool) -> list[Any]:
+    """The rows' own values, a list per row; None where there are none."""
+    if given is None:
+        return [None] * shape[0]
+    frame = given.to_frame().T if isinstance(given, pd.Series) else given
+    if isinstance(frame, pd.DataFrame):
+        lines = [list(line) for line in frame.itertuples(index=False, name=None)]
+    else:
+        try:
+            lines = [list(line) for line in ([given] if single else given)]
+        except TypeError as cause:
+            raise InputError(f"values are those of each row, {shape}, not {safe_repr(given, 80)}") from cause
+    if len(lines) != shape[0] or any(len(line) != shape[1] for line in lines):
+        raise InputError(f"values are one per weight, {shape}, and there are {[len(line) for line in lines[:5]]}")
+    return [[value.item() if isinstance(value, np.generic) else value for value in line] for line in lines]
+
+
+def _per_row(name: str, given: Any, n: int, single: bool) -> list[Any]:
+    """One entry per row, of one for all or one each."""
+    if single and np.shape(given) == (1,):
+        return list(given)
+    if single or np.shape(given) == ():
+        return [given] * n
+    found = [value.item() if isinstance(value, np.generic) else value for value in given]
+    if len(found) != n:
+        raise InputError(f"{name} is one for all rows or one per row: there are {n} rows, and {len(found)} came")
+    return found
+
+
+def _in_words(value: Any) -> str:
+    """A value as names of features have it."""
+    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    return format_number(float(value), 4) if number and math.isfinite(value) else safe_str(value)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from veridical.checks.audits import Audit
 from veridical.comparisons.differences import Difference
+from veridical.comparisons.watching import Drift
 from veridical.errors import tame
 from veridical.methods.flips import Flips
 from veridical.metrics.reports import Report
@@ -156,6 +157,23 @@ def difference_frame(d: Difference) -> pd.DataFrame:
     )
 
 
+def drift_frame(d: Drift) -> pd.DataFrame:
+    """One line per number: both values, and the change with its interval."""
+    return pd.DataFrame(
+        {
+            "kind": _texts(d.kinds),
+            "name": _texts(d.names),
+            "first": d.values[:, 0],
+            "second": d.values[:, 1],
+            "change": d.change,
+            "low": d.intervals[:, 0],
+            "high": d.intervals[:, 1],
+            "p": d.p,
+            "changed": d.changed,
+        }
+    )
+
+
 def grouping_frame(g: Grouping) -> pd.DataFrame:
     """One line per group and feature that its explanation has."""
     group, part = np.nonzero(g.weights)
@@ -286,6 +304,7 @@ def flips_frame(f: Flips) -> pd.DataFrame:
 FRAMES: dict[str, Callable[[Any], pd.DataFrame]] = {
     "Audit": audit_frame,
     "Difference": difference_frame,
+    "Drift": drift_frame,
     "Explanation": lambda e: frame([e]),
     "Explanations": lambda many: frame(many.items, many.numbers),
     "Flips": flips_frame,

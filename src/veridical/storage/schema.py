@@ -19,6 +19,7 @@ import numpy as np
 
 from veridical.checks.audits import Audit
 from veridical.comparisons.differences import Difference
+from veridical.comparisons.watching import Drift
 from veridical.errors import InputError, harmless, require, safe_str
 from veridical.methods.flips import Flips
 from veridical.metrics.reports import Report
@@ -60,6 +61,7 @@ Loaded: TypeAlias = (
     | Report
     | Audit
     | Difference
+    | Drift
     | Pick
     | Grouping
     | Membership
@@ -86,6 +88,7 @@ KINDS: dict[type, str] = {  # every record that people look at
     Page: "page",
     Difference: "difference",
     Flips: "flips",
+    Drift: "drift",
 }
 RECORDS = {name: kind for kind, name in KINDS.items() if kind is not Page}  # that a file may hold
 
