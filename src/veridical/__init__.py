@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from veridical import checks as checks
     from veridical import comparisons as comparisons
+    from veridical import compat as compat
     from veridical import errors as errors
     from veridical import groundtruth as groundtruth
     from veridical import methods as methods
@@ -119,6 +120,7 @@ _NAMESPACES = {
     "bins": "veridical.representations.bins",
     "checks": "veridical.checks",
     "comparisons": "veridical.comparisons",
+    "compat": "veridical.compat",
     "concepts": "veridical.checks.concepts",
     "edits": "veridical.groundtruth.edits",
     "engines": "veridical.scale.engines",
