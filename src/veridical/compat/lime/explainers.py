@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -359,6 +360,8 @@ class LimeTabularExplainer(Explainer):
         """The row's own values by column."""
         if issparse(x) or self._rows.sparse:
             return list(np.asarray(csr_matrix(x).todense()).ravel())
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+            return list(x.tolist())
         row = representation.row
         return list(row.iloc[0]) if isinstance(row, pd.DataFrame) else list(np.asarray(row)[0])
 
@@ -400,10 +403,11 @@ class LimeTabularExplainer(Explainer):
             exp.class_names = [str(j) for j in range(len(found.own))]
         if wanted.top_labels:
             exp.top_labels = list(found.by_label)
-        if not np.isclose(found.own.sum(), 1.0):
+        total = float(found.own.sum())
+        if abs(total - 1) > 1e-5:
             remark(
                 "no probabilities",
-                f"the model's answers add up to {found.own.sum():.4g}, and not to 1: probabilities were expected, as of "
+                f"the model's answers add up to {total:.4g}, and not to 1: probabilities were expected, as of "
                 "predict_proba; mode='regression' explains a single number",
                 stacklevel=4,
             )
@@ -422,10 +426,10 @@ class LimeTabularExplainer(Explainer):
         return known[code] if inside else code
 
     def _bin(self, j: int, value: Any) -> str:
-        """What the bin of a value is called."""
-        missing = bool(pd.isna(value))
-        at = 0 if missing else int(np.searchsorted(BaseDiscretizer.edges(self.discretizer, j), float(value)))
-        return f"{self.feature_names[j]}=nan" if missing else str(self.discretizer.names[j][at])
+        """What the bin of a value is called; a value on an edge belongs to the bin below it."""
+        if pd.isna(value):
+            return f"{self.feature_names[j]}=nan"
+        return str(self.discretizer.names[j][bisect_left(self.discretizer.mins[j], float(value), 1) - 1])
 
     def __data_inverse(self, data_row: Any, num_samples: int) -> tuple[Any, Any]:
         """Samples as lime has them, the row first: designs (n, d) before they are scaled, and what the model gets."""
@@ -496,7 +500,8 @@ class LimeTabularExplainer(Explainer):
                     if one is None:
                         kernel = self._kernel(np.sqrt(len(row.parts)))
                         one = self._explain(row, model, wanted, kernel, seed=child_of(seed, start + i))
-                    found.append(self._explanation(None, row, one, wanted))
+                    x = table[start + i] if isinstance(table, np.ndarray) else None
+                    found.append(self._explanation(x, row, one, wanted))
         except ModelError as error:
             raise error.__cause__ or error from None
         return found

@@ -96,7 +96,8 @@ def digest_of(*states: Any) -> Seeded:
     for state in states:
         own: Any = state
         if isinstance(state, np.random.RandomState):
-            own = [np.asarray(each).tolist() for each in state.get_state()]
+            name, keys, *rest = state.get_state()
+            own = [name, np.asarray(keys).tobytes(), *map(float, rest)]
         elif isinstance(state, np.random.Generator):
             own = sorted((key, str(value)) for key, value in state.bit_generator.state.items())
         elif state is not None and not isinstance(state, (int, np.integer)):
@@ -683,9 +684,9 @@ def fill_explanation(
 
 def _weights_of(why: OwnExplanation, ids: Sequence[int], n: int | None, every: Iterable[int]) -> Weights:
     """Ids and weights, the largest first; those of parts that were not tested are zero."""
-    weights, places = np.nan_to_num(why.weights, nan=0.0), why.chosen or range(len(ids))
+    weights, places = [0.0 if w != w else w for w in why.weights.tolist()], why.chosen or range(len(ids))
     order = sorted(places, key=lambda j: -abs(weights[j]))[:n]
-    found = [(int(ids[j]), float(weights[j])) for j in order]
+    found = [(int(ids[j]), weights[j]) for j in order]
     taken = {id_ for id_, _ in found}
     return [*found, *((int(id_), 0.0) for id_ in every if int(id_) not in taken)][:n]
 
