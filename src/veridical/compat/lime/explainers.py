@@ -259,7 +259,8 @@ class LimeTabularExplainer(Explainer):
     @staticmethod
     def convert_and_round(values: Any) -> list[str]:
         """Numbers with two digits."""
-        return [f"{value:.2f}" if isinstance(value, (int, float, np.number)) else str(value) for value in values]
+        numbers = float, int, np.number
+        return [f"{v:.2f}" if type(v) is float or isinstance(v, numbers) else str(v) for v in values]
 
     @staticmethod
     def validate_training_data_stats(training_data_stats: Mapping[str, Any]) -> None:
@@ -369,13 +370,13 @@ class LimeTabularExplainer(Explainer):
         """lime's explanation of what was found."""
         values = self._values_of(x, representation)
         d, names, shown = len(values), list(self.feature_names), self.convert_and_round(values)
-        bins = None if self.discretizer is None else [*names]
+        binned: Mapping[int, list[str]] = {} if self.discretizer is None else self.discretizer.names
         for j in self.categorical_features:
-            if self.discretizer is None or j not in self.discretizer.names:
+            if j not in binned:
                 names[j], shown[j] = f"{names[j]}={self._category(j, values[j])}", "True"
-        if bins is not None:
-            for j in range(d):
-                bins[j] = names[j] if j not in self.discretizer.names else self._bin(j, values[j])
+        bins = None
+        if self.discretizer is not None:
+            bins = [self._bin(j, values[j]) if j in binned else names[j] for j in range(d)]
         ids = _columns_of(representation)
         scaled: Any = np.ones(d)
         if self.discretizer is None and not self._rows.sparse:
@@ -427,9 +428,13 @@ class LimeTabularExplainer(Explainer):
 
     def _bin(self, j: int, value: Any) -> str:
         """What the bin of a value is called; a value on an edge belongs to the bin below it."""
-        if pd.isna(value):
+        own, number = (
+            self.discretizer,
+            value if type(value) is float else np.nan if pd.isna(value) else float(value),
+        )
+        if number != number:
             return f"{self.feature_names[j]}=nan"
-        return str(self.discretizer.names[j][bisect_left(self.discretizer.mins[j], float(value), 1) - 1])
+        return str(own.names[j][bisect_left(own.mins[j], number, 1) - 1])
 
     def __data_inverse(self, data_row: Any, num_samples: int) -> tuple[Any, Any]:
         """Samples as lime has them, the row first: designs (n, d) before they are scaled, and what the model gets."""
@@ -588,7 +593,7 @@ def _positions_of(categorical: Any, table: Any) -> set[int]:
 def _columns_of(representation: Any) -> list[int]:
     """The column of each part."""
     if isinstance(representation, Row):
-        return [int(column.positions[0]) for column in representation.background.columns]
+        return [column.positions[0] for column in representation.background.columns]
     return [int(j) for j in representation.row.indices]
 
 

@@ -685,7 +685,8 @@ def fill_explanation(
 def _weights_of(why: OwnExplanation, ids: Sequence[int], n: int | None, every: Iterable[int]) -> Weights:
     """Ids and weights, the largest first; those of parts that were not tested are zero."""
     weights, places = [0.0 if w != w else w for w in why.weights.tolist()], why.chosen or range(len(ids))
-    order = sorted(places, key=lambda j: -abs(weights[j]))[:n]
+    sizes = [-abs(w) for w in weights]
+    order = sorted(places, key=sizes.__getitem__)[:n]
     found = [(int(ids[j]), weights[j]) for j in order]
     taken = {id_ for id_, _ in found}
     return [*found, *((int(id_), 0.0) for id_ in every if int(id_) not in taken)][:n]
