@@ -112,7 +112,9 @@ def test_a_difference_is_seen() -> None:
 
     def explain(width: float, seed: int) -> Mapping[Any, float]:
         made = ours.lime_text.LimeTextExplainer(width, random_state=seed, feature_selection="none")
-        return dict(made.explain_instance(PLAIN, has("dull", "plot"), num_features=100, num_samples=1000).local_exp[1])
+        return dict(
+            made.explain_instance(PLAIN, has("dull", "plot"), num_features=100, num_samples=1000).local_exp[1]
+        )
 
     with pytest.raises(AssertionError):
         compare(explain, 25.0, 20.0)

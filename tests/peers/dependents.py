@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,47 @@ SUGAR = load_diabetes(as_frame=True)
 FOREST = RandomForestClassifier(20, random_state=0).fit(CANCER.data, CANCER.target)
 TREES = RandomForestRegressor(20, random_state=0).fit(SUGAR.data, SUGAR.target)
 ROW = CANCER.data.iloc[0]
+
+
+MADE_BY_LIME = """
+import pickle, sys
+import dill
+import numpy as np
+from lime.lime_tabular import LimeTabularExplainer
+from lime.lime_text import LimeTextExplainer
+
+def classes(rows):
+    p = 1 / (1 + np.exp(-rows[:, 0]))
+    return np.stack([1 - p, p], axis=1)
+
+X = np.random.RandomState(0).randn(100, 3)
+explainer = LimeTabularExplainer(X, feature_names=list("abc"), random_state=0)
+places = lambda texts: classes(np.array([[text.find("bad")] for text in texts]))
+text = LimeTextExplainer(random_state=0).explain_instance("bad or not", places)
+with open(sys.argv[1], "wb") as file:
+    pickle.dump([explainer.explain_instance(X[0], classes), text], file)
+with open(sys.argv[2], "wb") as file:
+    dill.dump(explainer, file)
+"""
+
+
+def test_what_lime_saved_is_loaded(tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("explanations", "explainer")]
+    subprocess.run([sys.executable, "-c", MADE_BY_LIME, *paths], check=True)
+    row, text = pickle.loads(Path(paths[0]).read_bytes())
+    assert isinstance(row, Explanation)
+    assert row.as_list()[0][0].find("a") >= 0
+    assert "Weights for 1" in row.as_html()
+    assert {name for name, _ in text.as_list(positions=True)} == {"bad_0", "or_4", "not_7"}
+    explainer = importlib.import_module("dill").loads(Path(paths[1]).read_bytes())
+    X = np.random.RandomState(0).randn(100, 3)
+    again = explainer.explain_instance(X[0], lambda rows: np.stack([-rows[:, 0], rows[:, 0]], axis=1) / 9 + 0.5)
+    made = importlib.import_module("lime.lime_tabular").LimeTabularExplainer(
+        X, feature_names=list("abc"), random_state=0
+    )
+    wanted = made.explain_instance(X[0], lambda rows: np.stack([-rows[:, 0], rows[:, 0]], axis=1) / 9 + 0.5)
+    assert dict(again.as_list())[wanted.as_list()[0][0]] == pytest.approx(wanted.as_list()[0][1], rel=0.02)
+    assert explainer.base.kernel_fn.width == made.base.kernel_fn.width
 
 
 def test_lime_is_ours() -> None:

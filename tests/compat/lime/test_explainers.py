@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from veridical.compat.lime.explainers import (
     SubmodularPick,
 )
 from veridical.compat.lime.explanations import LimeError, LimeWarning
-from veridical.compat.lime.local_models import AUTO, QuartileDiscretizer
+from veridical.compat.lime.local_models import AUTO, LimeBase, QuartileDiscretizer
 from veridical.errors import InputError
 
 rng = np.random.default_rng(0)
@@ -452,7 +453,11 @@ def test_explainers_of_lime_are_made_again_from_their_statistics() -> None:
     explainer = tables(mode="regression", random_state=3)
     state = {key: value for key, value in explainer.__getstate__().items() if key != "_rows"}
     made = LimeTabularExplainer.__new__(LimeTabularExplainer)
+    kernel = partial(lambda d, kernel_width: np.zeros(3), kernel_width=state["base"].kernel_fn.width)
+    kernel.func.__module__ = "lime.lime_tabular"
+    state["base"] = LimeBase(kernel)
     made.__setstate__(state)
+    assert made.base.kernel_fn.width == kernel.keywords["kernel_width"]
     found, wanted = (each.explain_instance(X[0], line).as_list() for each in (made, explainer))
     assert [name for name, _ in found[:3]] == [name for name, _ in wanted[:3]]
     assert [weight for _, weight in found] == pytest.approx([weight for _, weight in wanted], abs=1e-9)

@@ -10,6 +10,9 @@ import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
+
+import numpy
 
 __version__ = "0.2.0.1"  # of lime's interface
 
@@ -51,7 +54,7 @@ SUBMODULES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-def _build(name: str) -> ModuleType:
+def _build(name: str) -> Any:
     """One of lime's submodules, with references to the others where lime has them."""
     full = f"{__name__}.{name}"
     module = ModuleType(full, f"What lime has in lime.{name}.")
@@ -68,7 +71,7 @@ def _build(name: str) -> ModuleType:
 
 
 for _name in SUBMODULES:
-    _build(_name)
+    _build(_name).np = numpy  # which functions of lime's that dill saved look for
 for _name in ("lime_tabular", "lime_text", "lime_image"):  # where lime reaches them, too
     for _used in ("explanation", "lime_base"):
         setattr(sys.modules[f"{__name__}.{_name}"], _used, sys.modules[f"{__name__}.{_used}"])

@@ -252,7 +252,7 @@ class LimeTabularExplainer(Explainer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take what was pickled; explainers of lime's have statistics, from which the background is made again."""
-        self.__dict__.update(state)
+        super().__setstate__(state)
         if "_rows" not in state:
             self._rows = self._from_statistics()
 

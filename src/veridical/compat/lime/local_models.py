@@ -59,6 +59,7 @@ Seeded: TypeAlias = np.random.SeedSequence
 RIDGE = 1.0  # of lime's local models
 MANY = 20  # explanations with one function, from which on explain_many is worth a note
 FOLDS = 8  # by which the errors of a regressor of the caller's are measured
+WITH_KERNELS = ("lime_tabular", "lime_text", "lime_image")  # modules of lime whose explainers make kernels
 AUTO = "auto"  # as num_samples: until the top is settled
 TINY_SPREAD = 1e-11  # that lime adds to standard deviations
 STATISTICS = ("means", "mins", "maxs", "stds", "feature_values", "feature_frequencies")
@@ -548,6 +549,13 @@ class Explainer:
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "_calls"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled; lime's own kernel, which dill saves as a function, becomes ours."""
+        self.__dict__.update(state)
+        own = self.base.kernel_fn
+        if isinstance(own, partial) and str(own.func.__module__).rpartition(".")[2] in WITH_KERNELS:
+            self.base.kernel_fn = KernelOfWidth(exponential_kernel, own.keywords["kernel_width"])
 
     def _seed(self) -> Seeded:
         """The same for the same states of explainer and discretizer, which a call never moves."""
