@@ -283,6 +283,11 @@ def tables_of(table: Any) -> LimeTabularExplainer:
     return LimeTabularExplainer(table, feature_names=NAMES, mode="regression")
 
 
+def test_columns_without_values_are_named() -> None:
+    with pytest.raises(InputError, match="column 'k' of training_data has no values"):
+        tables_of(np.where(np.arange(5) == 3, np.nan, X))
+
+
 def test_codes_that_were_never_seen_are_explained() -> None:
     row = X[0].copy()
     row[2] = 7.0
@@ -775,6 +780,13 @@ def test_pictures_are_segmented_by_default() -> None:
     again = LimeImageExplainer().explain_instance(PICTURE, bright, num_samples=100, labels=(2,), top_labels=None)
     assert again.local_exp == exp.local_exp
     assert exp.top_labels is None
+    for channels in (1, 4):
+        other = np.repeat(PICTURE[..., :1], channels, axis=-1)
+        assert LimeImageExplainer().explain_instance(other, bright, num_samples=50).image.shape == (
+            12,
+            12,
+            channels,
+        )
 
 
 def test_samples_of_pictures_are_there() -> None:

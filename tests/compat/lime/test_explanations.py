@@ -232,6 +232,9 @@ def test_tokens_may_come_from_a_function() -> None:
         IndexedString("abc", lambda text: ["zz"])
     with pytest.raises(InputError, match="split_expression failed with TypeError"):
         IndexedString("abc", lambda: [])
+    for bad in ("(", 5, None):
+        with pytest.raises(InputError, match=r"split_expression .* is no pattern"):
+            IndexedString("abc", bad)
     for empty in ("", "!?", "   "):
         assert IndexedString(empty).num_words() == 0
         assert IndexedString(empty).inverse_removing([]) == empty

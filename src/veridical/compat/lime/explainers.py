@@ -172,6 +172,9 @@ class LimeTabularExplainer(Explainer):
             self._rows: Any = Rows(table, names=make_unique(self.feature_names))
             return
         codes = numbers.codes
+        bare = [self.feature_names[j] for j in np.flatnonzero(np.isnan(codes).all(axis=0))]
+        if bare:
+            raise InputError(f"column {bare[0]!r} of training_data has no values: leave it out, or fill it in")
         if discretize_continuous:
             self.discretizer = self._discretizer_of(discretizer, codes, training_labels)
             codes = self.discretizer.discretize(codes)
@@ -993,10 +996,13 @@ class LimeImageExplainer(Explainer):
             )
         if random_seed is None:
             random_seed = int(self._seed().generate_state(1)[0] % 1000)
-        segment = segmentation_fn or SegmentationAlgorithm(
-            "quickshift", kernel_size=4, max_dist=200, ratio=0.2, random_seed=random_seed
-        )
-        segments = np.asarray(segment(picture))
+        segment, seen = segmentation_fn, picture
+        if segment is None:
+            segment = SegmentationAlgorithm(
+                "quickshift", kernel_size=4, max_dist=200, ratio=0.2, random_seed=random_seed
+            )
+            seen = picture[..., :3] if picture.shape[-1] >= 3 else np.repeat(picture[..., :1], 3, axis=-1)
+        segments = np.asarray(segment(seen))
         hidden = hidden_picture(picture, segments, hide_color)
         wanted = Wanted(labels, top_labels, num_features, num_samples, model_regressor)
         model = replace(model_of(classifier_fn), decide=None)

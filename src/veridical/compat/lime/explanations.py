@@ -233,7 +233,12 @@ class IndexedCharacters(IndexedString):
 def _words_of(text: str, split: Any) -> list[tuple[int, int]]:
     """Where words start and stop: between what a pattern matches, or where the tokens of a function are."""
     if not callable(split):
-        gaps = [match.span() for match in re.finditer(split, text) if match.end() > match.start()]
+        try:
+            gaps = [match.span() for match in re.finditer(split, text) if match.end() > match.start()]
+        except (re.error, TypeError) as cause:
+            raise InputError(
+                f"split_expression {safe_repr(split)} is no pattern of what is between words: {cause}"
+            ) from cause
         starts, stops = [0, *(stop for _, stop in gaps)], [*(start for start, _ in gaps), len(text)]
         return [(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]
     try:

@@ -497,7 +497,7 @@ class Wanted:
         if k == 1:
             raise NotImplementedError(
                 "the model gives one number per input, and no probability of each class: pass predict_proba, or "
-                "mode='regression' to explain the number itself"
+                "mode='regression' of LimeTabularExplainer to explain the number itself"
             )
         if self.top_labels:
             check_whole("top_labels", self.top_labels)
