@@ -696,6 +696,8 @@ def _weights_of(why: OwnExplanation, ids: Sequence[int], n: int | None, every: I
     sizes = [-abs(w) for w in weights]
     order = sorted(places, key=sizes.__getitem__)[:n]
     found = [(int(ids[j]), weights[j]) for j in order]
+    if n is not None and len(found) >= n:
+        return found
     taken = {id_ for id_, _ in found}
     return [*found, *((int(id_), 0.0) for id_ in every if int(id_) not in taken)][:n]
 
