@@ -1,8 +1,9 @@
 # Two commands do everything on a fresh machine with CPython >= 3.10 and pip:
 #   make demo   explain real predictions, print them, write a report
 #   make test   run everything that has to hold
-# And three for the curious; the last installs torch and pretrained models (about 1.1 GB):
+# And four for the curious; the last installs torch and pretrained models (about 1.1 GB):
 #   make oldest     run the core tests with the lowest versions of everything that is promised
+#   make peers      run lime's own tests, and libraries that import lime, on veridical.compat.lime
 #   make docs       build the documentation, site/index.html
 #   make examples   explain what they say about texts, photographs, music, voices, heartbeats, records and patients
 PYTHON ?= python3
@@ -13,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE # what is imported is compiled once, not by eve
 
 EXAMPLES := text_pipeline sentence_encoder photo music voice series record groups evaluate audit
 
-.PHONY: demo test oldest docs examples benchmarks clean
+.PHONY: demo test oldest peers docs examples benchmarks clean
 
 demo: .venv/ready
 	$(BIN)/python -m veridical
@@ -23,6 +24,9 @@ test: .venv/ready-examples
 
 oldest:
 	PYTHON="$(PYTHON)" scripts/oldest
+
+peers: .venv/ready-dev
+	scripts/peers
 
 docs: .venv/ready-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -50,4 +54,4 @@ benchmarks:
 	touch .venv/ready-dev $@
 
 clean:
-	rm -rf .venv .venv-bench report.html pages site
+	rm -rf .venv .venv-bench .venv-peers report.html pages site

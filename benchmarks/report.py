@@ -19,6 +19,7 @@ ORDER = (
     "clock",
     "compositing",
     "batch",
+    "compat",
     "pick",
     "flips",
     "sketch",

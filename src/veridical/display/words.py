@@ -137,7 +137,7 @@ def part_words(weighed: Weighed, j: int) -> tuple[str, str, str]:
         return part.name, own, "per sd"
     if part.relation == "=" and part.name.startswith(part.column):
         return part.column, own, ""
-    if part.relation not in ("≤", ">", "in"):
+    if part.relation not in ("≤", ">", "in") or not part.column:
         return part.name, "", ""
     before, middle, after = part.name.partition(part.column)
     if not middle:  # a field has its own columns
