@@ -10,7 +10,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 import links
-from examples import gallery
+from examples import examples
 from reference import reference
 
 ROOT = Path(__file__).parents[2]
@@ -52,8 +52,10 @@ def made() -> dict[str, str]:
     return {
         **experiments(),
         **reference(),
-        "gallery.md": gallery(),
+        "examples.md": examples(),
+        "experiments/targets.md": (ROOT / "experiments" / "targets.md").read_text(encoding="utf-8"),
         "benchmarks.md": benchmarks,
+        "targets.md": (ROOT / "benchmarks" / "targets.md").read_text(encoding="utf-8"),
         "changelog.md": changes,
         "contributing.md": links.turned_from_root(contributing),
     }
