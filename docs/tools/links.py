@@ -16,6 +16,7 @@ PLACES = {  # of files in the repository, and of what is made of them in the sit
     "examples/README.md": "examples.md",
     "experiments/README.md": "experiments/index.md",
     "experiments/targets.md": "experiments/targets.md",
+    "src/veridical/api.py": "reference/first.md",
     "src/veridical/methods": "reference/methods.md",
 }
 
