@@ -141,7 +141,7 @@ def test_the_search_knows_every_page(site: Path) -> None:
 
 GUIDES = {  # registries, and the pages that tell of all that is in them
     "methods": (METHODS, ("methods.md", "start/networks.md")),
-    "causes": (CAUSES, ("guides/causes.md",)),
+    "causes": (CAUSES, ("guides/evaluate.md",)),
     "checks": (CHECKS, ("guides/audit.md",)),
     "groupings": (GROUPINGS, ("guides/groups.md",)),
     "representers": (
