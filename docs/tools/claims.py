@@ -67,7 +67,9 @@ def times(line: Line, *more: Line) -> str:
 def held() -> str:
     """How many weights lie within their intervals: the mean over all problems, the lowest and the highest."""
     shares = [row["share_1024"] for name in INTERVALS for row in rows(name)]
-    return f"{np.mean(shares):.1%} on average, from {min(shares):.1%} to {max(shares):.1%} ({len(shares)} problems)"
+    return (
+        f"{np.mean(shares):.1%} on average, from {min(shares):.1%} to {max(shares):.1%} ({len(shares)} problems)"
+    )
 
 
 def share(right: int, n: int) -> str:
@@ -105,11 +107,11 @@ def strengths() -> list[Claim]:
             times(Line("", "shapley", "shap_256 / ours_256")), "Shapley values", "benchmarks",
         ),
         Claim(
-            "One region of a picture or sound was changed a little until the network erred: `vd.methods.Either()` ranks that region first",
+            "One region was changed a little until the network erred: `vd.methods.Either()` ranks this region first",
             found[region, small], "Known causes: does an explanation show what made the decision wrong?",
         ),
         Claim(
-            "Networks for sounds and pictures: `vd.believe` tells right explanations from wrong ones (AUROC: 1 is always, 0.5 is chance)",
+            "Networks for sounds and pictures: `vd.believe` tells right explanations from wrong ones (AUROC; 0.5 is chance)",
             judged("networks for sounds and pictures"), "Believability",
         ),
         Claim(

@@ -20,7 +20,13 @@ def registered(family: str) -> str:
     )
 
 
-MADE = {"claims": claims.table, "peer": peers.table, "plan": plan.table, "registered": registered, "schema": formats.table}
+MADE = {
+    "claims": claims.table,
+    "peer": peers.table,
+    "plan": plan.table,
+    "registered": registered,
+    "schema": formats.table,
+}
 MARKS = re.compile(rf"<!-- ({'|'.join(MADE)}) (\w+) -->\n.*?<!-- /\1 -->", re.DOTALL)
 
 
