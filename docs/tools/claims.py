@@ -87,6 +87,12 @@ def judged(kind: str) -> str:
     return f"{cells[4]} ({int(cells[2]):,} explanations); fidelity alone {cells[5]}"
 
 
+def against(found: str) -> str:
+    """A difference with the name of the other behind it."""
+    other, _, difference = found.partition(", ")
+    return f"{difference} (against {other})"
+
+
 def strengths() -> list[Claim]:
     """What it does well."""
     found = targets()
@@ -108,7 +114,7 @@ def strengths() -> list[Claim]:
         ),
         Claim(
             "One region was changed a little until the network erred: `vd.methods.Either()` ranks this region first",
-            found[region, small], "Known causes: does an explanation show what made the decision wrong?",
+            found[region, small].replace(")", " cases)"), "Known causes: does an explanation show what made the decision wrong?",
         ),
         Claim(
             "Networks for sounds and pictures: `vd.believe` tells right explanations from wrong ones (AUROC; 0.5 is chance)",
@@ -124,7 +130,7 @@ def strengths() -> list[Claim]:
         ),
         Claim(
             "Groups of texts (20 newsgroups): error of their explanations, less that of the best other method",
-            found[nearest, grouped], "Groups: what is measured",
+            against(found[nearest, grouped]), "Groups: what is measured",
         ),
     ]  # fmt: skip
 
@@ -141,7 +147,7 @@ def weaknesses() -> list[Claim]:
         ),
         Claim(
             "A network goes by the background: LIME's share of attribution there, less that of the best gradient method",
-            found["shortcut", place], "Spurious: would the explanation show that the model goes by the background?",
+            against(found["shortcut", place]), "Spurious: would the explanation show that the model goes by the background?",
         ),
         Claim(
             "A quiet voice in music: how often (%) the heaviest tile has the pitch of the voice (90 was wanted)",

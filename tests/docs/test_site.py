@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 TOOLS = str(ROOT / "docs" / "tools")
 sys.path.insert(0, TOOLS)  # for these imports alone
 try:
+    import claims
     import plan
     from blocks import DOCS, blocks, pages, run
     from filling import filled
@@ -214,6 +215,17 @@ def test_a_billion_rows_are_a_thousand_times_a_million(tmp_path: Path, monkeypat
         "244,141",
     ):
         assert said in made
+
+
+def test_claims_have_numbers_with_intervals() -> None:
+    assert claims.middle([3.0, 1.0, 2.0, 6.0, 5.0, 4.0]) == "3.5 [1, 6] (6 cases)"
+    assert claims.middle([*map(float, range(1, 17))]).startswith("8.5 [4, 13]"), "97.9 % of medians"
+    assert claims.share(0, 200) == "0 of 200: 0.0% [0.0%, 1.8%]"
+    assert claims.share(20, 20).endswith("[83.2%, 100.0%]")
+    assert claims.against("lime, -1 [-2, 0]") == "-1 [-2, 0] (against lime)"
+    told = [*claims.strengths(), *claims.weaknesses()]
+    assert (len(claims.strengths()), len(claims.weaknesses())) == (8, 5)
+    assert all("±" in each.number or "[" in each.number or " from " in each.number for each in told)
 
 
 @pytest.mark.parametrize("family", GUIDES)
