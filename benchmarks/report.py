@@ -1,4 +1,4 @@
-"""Put the tables of results/*.json into README.md here, and their targets into docs/results.md."""
+"""Put the tables of results/*.json into README.md here, and their targets into targets.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from tables import FOLDER, table
 
 README = Path(__file__).parent / "README.md"
-RESULTS = Path(__file__).parents[1] / "docs" / "results.md"
+TARGETS = Path(__file__).parent / "targets.md"
 ORDER = (
     "calls",
     "coverage",
@@ -56,14 +56,14 @@ def section(record: Mapping[str, Any]) -> str:
     shown = ("veridical", peer, *(p for kind, added in others.items() if kind in name for p in added))
     packages = ", ".join(f"{p} {made[p]}" for p in (*shown, "numpy", "scikit-learn"))
     machine = f"{made.get('gpu', made['cpu'])}, {made['cores']} cores, Python {made['python']}"
-    targets = [
+    wanted = [
         {"target": t["what"], "wanted": t["wanted"] or "–", "found": t["found"], "met": _met(t)}
         for t in record["targets"]
     ]
     rows = record["rows"]
     details = f"<details><summary>All {len(rows)} lines</summary>\n\n{table(rows)}\n\n</details>"
     return "\n\n".join(
-        [f"`{record['command']}`, {record['date']}; {packages}; {machine}.", table(targets), details]
+        [f"`{record['command']}`, {record['date']}; {packages}; {machine}.", table(wanted), details]
     )
 
 
@@ -73,7 +73,7 @@ def _met(target: Mapping[str, Any]) -> str:
     return "yes" if target["met"] else "**no**"
 
 
-def front(records: Mapping[str, Mapping[str, Any]]) -> str:
+def targets(records: Mapping[str, Mapping[str, Any]]) -> str:
     """All targets of all benchmarks, met or not."""
     lines = [
         {"benchmark": name, "measured": t["what"], "wanted": t["wanted"], "found": t["found"], "met": _met(t)}
@@ -83,8 +83,7 @@ def front(records: Mapping[str, Mapping[str, Any]]) -> str:
         if t["wanted"]
     ]
     met = sum(line["met"] == "yes" for line in lines)
-    summary = f"{met} of {len(lines)} targets are met; all of them, met or not"
-    return f"<details><summary>{summary}</summary>\n\n{table(lines)}\n\n</details>"
+    return f"**{met} of {len(lines)} targets are met.**\n\n{table(lines)}"
 
 
 def put(path: Path, name: str, body: str) -> None:
@@ -102,7 +101,7 @@ def main() -> None:
     records = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
     for name, record in records.items():
         put(README, name, section(record))
-    put(RESULTS, "measured", front(records))
+    put(TARGETS, "measured", targets(records))
 
 
 if __name__ == "__main__":

@@ -485,7 +485,8 @@ def test_every_block_is_drawn_on_a_page() -> None:
 
 
 WHOLE = {  # tests of contracts, of formulas, and of paths through many modules
-    "architecture", "budgets", "contracts", "checks/contracts", "cli/security", "docs/commands", "docs/readme", "docs/site",
+    "architecture", "budgets", "contracts", "checks/contracts", "cli/security", "docs/commands",
+    "docs/prose", "docs/readme", "docs/site",
     "examples/examples", "experiments/measurements", "groundtruth/contracts", "methods/closed_forms",
     "methods/parity", "metrics/contracts", "metrics/parity", "peers/mlflow", "representations/bad_instances",
     "representations/closed_forms", "representations/pipelines", "representations/tables/row_names",

@@ -20,10 +20,10 @@ TITLE = f"""# Command line
 pip install '.[cli]'
 ```
 
-With `'.[cli,onnx]'` it also reads ONNX models, with `skops` those of skops; `image`, `audio`, `parquet` and
-`plot` bring what pictures, sounds, Parquet files and figures need.
+Extras add kinds of files: `onnx` and `skops` for models, `image`, `audio` and `parquet` for data, `plot` for figures
+(`pip install '.[cli,onnx]'`).
 
-Try it on files of your own, or on some that it writes, which the examples below are about:
+Try it on your own files, or on samples that it writes. The examples below use these samples:
 
 ```text
 veridical demo --files samples && cd samples
@@ -31,21 +31,26 @@ veridical demo --files samples && cd samples
 
 **One grammar.** `veridical COMMAND MODEL DATA [OPTIONS]`.
 
-* MODEL is {MODEL_FORMS}. A function takes a batch of inputs and returns a row of numbers for each; an estimator is
-  asked for its probabilities. A pickle runs whatever code its maker put into it, hence `--trust`.
-* DATA are {DATA_FORMS}; `-` reads a table from a pipe. Columns are matched with
-  those of the model by name. [More on both](guides/own.md).
+* MODEL is {MODEL_FORMS}. A function takes a batch of inputs and returns a row of numbers per input. Of an
+  estimator, probabilities are explained. A pickle runs whatever code its maker put into it, hence `--trust`.
+* DATA are {DATA_FORMS}; `-` reads a table from a pipe. Columns are matched with the
+  model's by name. [Models and data in files](guides/own.md) says more.
 
-**What comes out.** Text, in color where there is a terminal; `--out` writes a file, the suffix says how, and can
-be given again; `--json` prints JSON, which `vd.load` reads, and nothing else on stdout. Notes, progress and errors
-go to stderr.
+**Output.** The command prints text, in color on a terminal. `--out` writes a file in the format that its suffix says, and you
+can repeat it. `--json` prints JSON, which `vd.load` reads, and nothing else on stdout. Notes, progress and errors go to
+stderr.
 
-**Exit codes.** 0: it ran. 1: a check failed, in `audit` (of the part that `--fail-on` names; with `--strict` also one
-that is not clear), or a verdict, where `--fail` asks for it, or reasons changed, in
-`watch`. 2: it could not run; the last line says why and what to do. 130: it was stopped by Ctrl-C.
+**Exit codes.**
 
-**Completion.** `veridical --install-completion` teaches the shell to complete commands, options, and the names of
-methods, checks, metrics, causes and parts.
+| code | means |
+| --- | --- |
+| 0 | it ran |
+| 1 | a check of `audit` failed (see `--fail-on` and `--strict`), `watch` found a change, or a verdict did not pass and you said `--fail` |
+| 2 | it could not run; the last line says why and what to do |
+| 130 | you stopped it with Ctrl-C |
+
+**Completion.** `veridical --install-completion` teaches your shell to complete commands, options, and the names of
+methods, checks, metrics, causes and kinds of features.
 """
 
 

@@ -1,4 +1,4 @@
-"""The gallery: what every script of examples/ shows, made of its docstring, its picture and its code."""
+"""The page of the examples: what every script of examples/ asks and shows, made of its docstring and its code."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PICTURES = ROOT / "docs" / "gallery"
-LEAD = """# Gallery
+LEAD = """# Examples
 
-Real models explained, each by a script of `examples/` that prints what it finds and writes the page shown here;
-`make examples` installs what they need and runs them all.
+Real models explained, each by a script of `examples/` that prints what it finds and writes a page. `make examples`
+installs what they need and runs them all.
 """
 
 
@@ -22,19 +21,14 @@ def scripts() -> list[Path]:
 
 
 def entry(script: Path) -> str:
-    """One example: its question, what it is about, its page in light and dark, and its code."""
+    """One example: its question, what it is about, and its code."""
     code = script.read_text(encoding="utf-8").rstrip()
     question, _, about = (ast.get_docstring(ast.parse(code)) or "").partition("? ")
-    shown = "\n".join(
-        f"![The page of {script.name}](gallery/{script.stem}-{theme}.webp#only-{theme}){{ loading=lazy }}"
-        for theme in ("light", "dark")
-        if (PICTURES / f"{script.stem}-{theme}.webp").is_file()
-    )
     lines = f'??? example "examples/{script.name}, {len(code.splitlines())} lines"'
     listing = textwrap.indent(f"```py\n{code}\n```", "    ")
-    return f"## {question}?\n\n{about}\n\n{shown}\n\n{lines}\n\n{listing}\n"
+    return f"## {question}?\n\n{about}\n\n{lines}\n\n{listing}\n"
 
 
-def gallery() -> str:
+def examples() -> str:
     """The page."""
     return "\n".join([LEAD, *map(entry, scripts())])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import claims
 import formats
 import peers
 import plan
@@ -19,7 +20,13 @@ def registered(family: str) -> str:
     )
 
 
-MADE = {"peer": peers.table, "plan": plan.table, "registered": registered, "schema": formats.table}
+MADE = {
+    "claims": claims.table,
+    "peer": peers.table,
+    "plan": plan.table,
+    "registered": registered,
+    "schema": formats.table,
+}
 MARKS = re.compile(rf"<!-- ({'|'.join(MADE)}) (\w+) -->\n.*?<!-- /\1 -->", re.DOTALL)
 
 

@@ -61,7 +61,7 @@ RECEIPT = {
     "store": ("string", "`identity` of the store; in the part only"),
     "n_failed": ("integer", "rows that have no explanation"),
     "n_calls": ("integer", "inputs that the model was asked about for these rows alone"),
-    "n_passed": ("integer", "explanations that can be believed"),
+    "n_passed": ("integer", "explanations that are reliable"),
     "fidelity": ("number", "sum of those that are known"),
     "n_fidelity": ("integer", "how many that are"),
     "digest": ("string", "of the content, in hexadecimal: one SHA-256 per row, added up modulo 2^256"),

@@ -10,7 +10,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 import links
-from examples import gallery
+from examples import examples
 from reference import reference
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +44,11 @@ def experiments() -> dict[str, str]:
     return {f"experiments/{name}.md": body for name, body in cut.items()}
 
 
+def targets(folder: str, place: str) -> str:
+    """The list of targets of a folder; its README is at this place in the site."""
+    return (ROOT / folder / "targets.md").read_text(encoding="utf-8").replace("](README.md", f"]({place}")
+
+
 def made() -> dict[str, str]:
     """All pages that are made, by their places in the site."""
     benchmarks = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
@@ -52,8 +57,10 @@ def made() -> dict[str, str]:
     return {
         **experiments(),
         **reference(),
-        "gallery.md": gallery(),
+        "examples.md": examples(),
+        "experiments/targets.md": targets("experiments", "index.md"),
         "benchmarks.md": benchmarks,
+        "targets.md": targets("benchmarks", "benchmarks.md"),
         "changelog.md": changes,
         "contributing.md": links.turned_from_root(contributing),
     }

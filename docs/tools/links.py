@@ -12,8 +12,11 @@ PLACES = {  # of files in the repository, and of what is made of them in the sit
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "benchmarks.md",
-    "examples/README.md": "gallery.md",
+    "benchmarks/targets.md": "targets.md",
+    "examples/README.md": "examples.md",
     "experiments/README.md": "experiments/index.md",
+    "experiments/targets.md": "experiments/targets.md",
+    "src/veridical/api.py": "reference/first.md",
     "src/veridical/methods": "reference/methods.md",
 }
 

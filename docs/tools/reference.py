@@ -17,6 +17,7 @@ KINDS = {  # the other flat names, by what they are for: a heading to packages, 
     "Records and errors": ("",),
 }
 SEAM = '["!^_", "!^(source|run)$"]'  # what engines have is told once, where one is added
+HOOKED = "representations", "methods", "evidence"  # rooms whose classes have hooks, which protocols.py tells of
 DEFINED = ast.ClassDef, ast.FunctionDef
 RECORDS = {"records", "errors", "scale.stores.store"}  # whose classes nobody makes by hand
 
@@ -89,13 +90,29 @@ def entry(shown: str, module: str, name: str) -> str:
         options += [f"members: {listed[1]}", f"filters: {SEAM}"] if listed else []
     elif module in RECORDS:
         options += ["merge_init_into_class: false"]
+    elif module.startswith(HOOKED) and (called := used(module, name)) is not None:
+        options += [f"members: {called or 'false'}"]
     lines = "".join(f"\n      {option}" for option in options)
     return f"::: veridical.{module}.{name}\n    options:{lines}"
 
 
+def used(module: str, name: str) -> list[str] | None:
+    """What users call of a class: class methods, and methods that tell of their parameters; the rest are hooks."""
+    for node in ast.parse(_source(module)).body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            methods = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name[0] != "_"]
+            return [
+                each.name
+                for each in methods
+                if "classmethod" in map(ast.unparse, each.decorator_list)
+                or "Parameters\n" in (ast.get_docstring(each) or "")
+            ]
+    return None
+
+
 def first() -> str:
     """The page of the ten names."""
-    lead = "These explain, compare, check and read back, after `import veridical as vd`."
+    lead = "Explain, choose what a feature is, compare, check, load. All of it after `import veridical as vd`."
     return "\n\n".join(
         ["# The ten names most people need", lead, *(entry(f"vd.{name}", flat()[name], name) for name in TEN)]
     )
@@ -103,7 +120,7 @@ def first() -> str:
 
 def others() -> str:
     """The page of the other flat names, by what they are for."""
-    lines, left = ["# Other names", "What else is in `vd` itself, without a namespace."], dict(flat())
+    lines, left = ["# Other names", "The other names that `vd` has without a namespace."], dict(flat())
     for name in TEN:
         del left[name]
     for title, packages in KINDS.items():
@@ -150,7 +167,7 @@ def index() -> str:
     return "\n\n".join(
         [
             "# All names",
-            "Everything that `import veridical as vd` gives.",
+            "Everything that `import veridical as vd` brings. The names most people need come first.",
             "## [The ten names most people need](first.md)",
             table({f"vd.{name}": (flat()[name], name) for name in TEN}),
             "## [Other names](flat.md)",

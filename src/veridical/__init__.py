@@ -1,4 +1,4 @@
-"""Explain any model's predictions, and say with evidence how far each explanation can be believed."""
+"""Explain any model's predictions, and say with evidence how far each explanation can be trusted."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ import pytest
 
 import veridical as vd
 from tests.builders.browser import Chromium
+from tests.docs.test_prose import TERMS
 from veridical.checks.audits import CHECKS
 from veridical.errors import public_name
 from veridical.groundtruth import CAUSES
@@ -28,10 +29,11 @@ ROOT = Path(__file__).parents[2]
 TOOLS = str(ROOT / "docs" / "tools")
 sys.path.insert(0, TOOLS)  # for these imports alone
 try:
+    import claims
     import plan
     from blocks import DOCS, blocks, pages, run
     from filling import filled
-    from reference import reference
+    from reference import TEN, reference
 finally:
     sys.path.remove(TOOLS)
 
@@ -139,9 +141,31 @@ def test_the_search_knows_every_page(site: Path) -> None:
         assert place in index, f"{page.name} cannot be found by searching"
 
 
+def found_by(site: Path, term: str) -> list[str]:
+    """Pages that the built search knows to speak of a term."""
+    index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    entries = json.loads(index[index.index("{") : index.rindex("}") + 1])["docs"]
+    return [each["location"] for each in entries if term.lower() in f"{each['title']} {each['text']}".lower()]
+
+
+def test_people_find_what_they_search_for(site: Path) -> None:
+    for term, page in TERMS.items():
+        place = page.replace(".md", ".html")
+        assert any(each.startswith(place) for each in found_by(site, term)), f"{term}: not in {page}"
+    assert found_by(site, "phrenology") == []
+
+
+def test_the_reference_begins_with_ten_names_and_has_tables(site: Path) -> None:
+    text = (site / "reference" / "first.html").read_text(encoding="utf-8")
+    assert re.findall(r'<h3 id="veridical\.[\w.]+\.(\w+)"', text) == list(TEN)
+    assert text.count("doc-md-description") > 40, "a line of a table per parameter"
+    contents = (site / "index.html").read_text(encoding="utf-8")
+    assert "reference/first.html" in contents or "reference/index.html" in contents
+
+
 GUIDES = {  # registries, and the pages that tell of all that is in them
     "methods": (METHODS, ("methods.md", "start/networks.md")),
-    "causes": (CAUSES, ("guides/causes.md",)),
+    "causes": (CAUSES, ("guides/evaluate.md",)),
     "checks": (CHECKS, ("guides/audit.md",)),
     "groupings": (GROUPINGS, ("guides/groups.md",)),
     "representers": (
@@ -158,7 +182,7 @@ GUIDES = {  # registries, and the pages that tell of all that is in them
 }
 
 
-@pytest.mark.parametrize("page", ["peers.md", "guides/evaluate.md", "scale.md"])
+@pytest.mark.parametrize("page", ["peers.md", "guides/evaluate.md", "results.md", "scale.md"])
 def test_tables_are_those_of_what_they_are_made_of(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     assert filled(text) == text, "docs/tools/refresh.py makes them anew"
@@ -191,6 +215,17 @@ def test_a_billion_rows_are_a_thousand_times_a_million(tmp_path: Path, monkeypat
         "244,141",
     ):
         assert said in made
+
+
+def test_claims_have_numbers_with_intervals() -> None:
+    assert claims.middle([3.0, 1.0, 2.0, 6.0, 5.0, 4.0]) == "3.5 [1, 6] (6 cases)"
+    assert claims.middle([*map(float, range(1, 17))]).startswith("8.5 [4, 13]"), "97.9 % of medians"
+    assert claims.share(0, 200) == "0 of 200: 0.0% [0.0%, 1.8%]"
+    assert claims.share(20, 20).endswith("[83.2%, 100.0%]")
+    assert claims.against("lime, -1 [-2, 0]") == "-1 [-2, 0] (against lime)"
+    told = [*claims.strengths(), *claims.weaknesses()]
+    assert (len(claims.strengths()), len(claims.weaknesses())) == (8, 5)
+    assert all("±" in each.number or "[" in each.number or " from " in each.number for each in told)
 
 
 @pytest.mark.parametrize("family", GUIDES)

@@ -11,7 +11,7 @@ import typer
 from veridical.cli import options
 
 WIDTH = 76  # of an example in the help: what a terminal of 80 columns shows without a break of its own
-LEAD = "Explain any model's predictions, and say how far each explanation can be believed."
+LEAD = "Explain any model's predictions, and say how far each explanation can be trusted."
 ENDING = (
     "To try the examples: veridical demo --files samples && cd samples",
     "Exit codes: 0 it ran, 1 a check or verdict failed (audit, or with --fail) or reasons changed (watch), 2 it could not run.",
