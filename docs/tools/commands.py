@@ -45,7 +45,7 @@ stderr.
 | code | means |
 | --- | --- |
 | 0 | it ran |
-| 1 | a check of `audit` failed (see `--fail-on` and `--strict`), `watch` found a change, or a verdict did not pass and you said `--fail` |
+| 1 | a check of `audit` failed (see `--fail-on`, `--strict`), `watch` found a change, or `--fail` met a verdict that failed |
 | 2 | it could not run; the last line says why and what to do |
 | 130 | you stopped it with Ctrl-C |
 
