@@ -52,11 +52,12 @@ DOORS = {
     ),
     *(("records", f"Displayable.{name}", "display") for name in ("plot", "save")),
     ("records", "Tabular.to_frame", "storage"),
-    *(("records", f"Explanation.{name}", "storage") for name in ("to_shap", "to_dict")),
-    *(("records", f"Explanations.{name}", "storage") for name in ("to_shap", "failed")),
+    ("records", "Attributed.to_shap", "storage"),
+    ("records", "Explanation.to_dict", "storage"),
+    ("records", "Explanations.failed", "storage"),
     ("records", "Explanations.importance", "summaries"),
 }
-assert len(DOORS) <= 13
+assert len(DOORS) <= 12
 OPTIONAL = (
     "matplotlib", "pyarrow", "torch", "rich", "typer", "IPython", "lime", "skimage", "PIL", "librosa", "soundfile",
     "captum", "onnx", "onnxruntime", "skops", "starlette", "fastapi", "uvicorn", "dask", "ray", "pyspark",

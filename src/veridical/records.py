@@ -225,6 +225,31 @@ class Tabular(Displayable):
         return to_frame(self)
 
 
+class Attributed(Tabular):
+    """What weights features, of one row or of many, so that other libraries can draw it."""
+
+    __slots__ = ()
+
+    def to_shap(self) -> Any:
+        """A ``shap.Explanation``, so that shap's plots work: waterfall, bar and force of one row, beeswarm of many.
+
+        Its values are the weights, ``data`` the rows' own values, and its base value what is left of the local
+        model's value without the weights: base plus values is ``local_prediction``. They are Shapley values only if
+        the method was ``KernelShap``: a weight of LIME says how much a feature matters near the instance. Where weights
+        are no shares of the prediction (numbers that are not binned, occlusion, sensitivity, gradients), a
+        ``NoSumWarning`` and ``output_names`` say so. Intervals of one row become lower and upper bounds, which the
+        waterfall draws; it calls the base E[f(X)]. Features that were not tested are left out.
+
+        Of many rows there is one column per column of a table or per word; what a row does not have is 0 there.
+        Where targets differ, a ``MixedTargetsWarning`` and ``output_names`` say so. Features of pictures, sounds and
+        series must lie at the same places in all rows. A feature that was not tested in some row that has it is left
+        out, and what it weighs in others is in the base values.
+        """
+        from veridical.storage.exchange import as_shap
+
+        return as_shap(self)
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A feature: what can be removed or changed, as a person reads it and as a program does.
@@ -676,7 +701,7 @@ class Verdict(Tabular):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Explanation(Tabular):
+class Explanation(Attributed):
     """One prediction explained, with the evidence for it.
 
     Attributes
@@ -871,21 +896,6 @@ class Explanation(Tabular):
 
         return plain_dict(self)
 
-    def to_shap(self) -> Any:
-        """A ``shap.Explanation``, so that shap's plots (waterfall, bar, force) work on this one.
-
-        Its values are the weights, ``data`` the row's own values, and its base value what is left of the
-        surrogate's value without the weights: base plus values is ``local_prediction``. They are Shapley values
-        only if the method was ``KernelShap``: a weight of LIME says how much a part matters near the instance.
-        Where weights are no shares of the prediction (numbers that are not binned, occlusion, sensitivity,
-        gradients), a ``NoSumWarning`` and ``output_names`` say so.
-        Intervals become lower and upper bounds, which the waterfall draws; it calls the base E[f(X)], which here
-        is the surrogate's value without any part. Parts that were not tested are left out.
-        """
-        from veridical.storage.exchange import one_for_shap
-
-        return one_for_shap(self)
-
 
 def clear_weights(intervals: Floats, doubtful: tuple[int, ...]) -> Bools:
     """Whether weights of such intervals (d, 2) can be told from zero, but for those that are doubtful."""
@@ -915,7 +925,7 @@ class Failure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Explanations(Tabular):
+class Explanations(Attributed):
     """Many explanations, in the order of their rows; rows that could not be explained are in ``failed``.
 
     Attributes
@@ -975,20 +985,6 @@ class Explanations(Tabular):
         from veridical.summaries.importances import sum_explanations
 
         return sum_explanations(self.items, self.numbers, len(self.failures))
-
-    def to_shap(self) -> Any:
-        """A ``shap.Explanation`` of all rows, so that shap's plots (beeswarm, bar, heatmap) work on them.
-
-        A column for each column of a table or each word; what a row does not have is 0 there. Values and base
-        values are as those of one explanation, each of its own row's target: where targets differ, a
-        ``MixedTargetsWarning`` and ``output_names`` say so. ``data`` are the rows' own values, as
-        objects where some are no numbers, and 1 where a word is there; ``display_data`` says it in words. Parts of
-        pictures, sounds and series must lie at the same places in all rows. A part that was not tested in some row
-        that has it is left out, and what it weighs in others is in the base values.
-        """
-        from veridical.storage.exchange import many_for_shap
-
-        return many_for_shap(self.items)
 
 
 Section: TypeAlias = tuple[Any, ...]  # heading, record, and text between the two

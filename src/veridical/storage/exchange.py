@@ -45,7 +45,12 @@ UNEQUAL = 1e-3  # of all weights, in size: how far intercept and weights may be 
 PLACED = frozenset({"region", "tile", "slice", "stem", "window", "band"})  # parts whose value is their number
 
 
-def one_for_shap(e: Explanation) -> Any:
+def as_shap(record: Any) -> Any:
+    """One explanation, or many."""
+    return _one_for_shap(record) if isinstance(record, Explanation) else _many_for_shap(record.items)
+
+
+def _one_for_shap(e: Explanation) -> Any:
     """One explanation, its parts by their names; by their columns where the row's own values stand beside them."""
     shap = require("shap", extra="shap")
     tested = e.tested
@@ -67,7 +72,7 @@ def one_for_shap(e: Explanation) -> Any:
     return found
 
 
-def many_for_shap(items: Sequence[Explanation]) -> Any:
+def _many_for_shap(items: Sequence[Explanation]) -> Any:
     """Many explanations, a column for each part that any of them has."""
     if not items:
         raise InputError("there are no explanations to hand to shap")
