@@ -37,6 +37,7 @@ SECTIONS = {  # experiments by name, with the module that shows each
     "clean_and_retrain": "sections.clean_and_retrain",
     "rounds": "sections.rounds",
     "reasons": "sections.reasons",
+    "watching": "sections.watching",
     "husky": "sections.husky",
     "spurious": "sections.spurious",
     "concepts": "sections.concepts",

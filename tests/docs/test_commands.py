@@ -47,11 +47,14 @@ def test_the_module_is_the_demo_or_the_command(monkeypatch: pytest.MonkeyPatch, 
     demos: list[str] = []
     monkeypatch.setattr(demo, "demo", lambda: demos.append("shown"))
     monkeypatch.setattr(sys, "argv", ["veridical"])
-    runpy.run_module("veridical", run_name="__main__")
+    place = str(
+        Path(vd.__file__).with_name("__main__.py")
+    )  # as a file: pytest's loader of plugins runs no modules
+    runpy.run_path(place, run_name="__main__")
     assert demos == ["shown"]
     monkeypatch.setattr(sys, "argv", ["veridical", "version"])
     with pytest.raises(SystemExit, match="0"):
-        runpy.run_module("veridical", run_name="__main__")
+        runpy.run_path(place, run_name="__main__")
     assert capsys.readouterr().out == f"veridical {vd.__version__}\n"
 
 

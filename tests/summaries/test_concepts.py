@@ -355,8 +355,8 @@ def test_a_view_of_a_kind_of_ones_own_can_be_embedded() -> None:
         (lambda view, part: np.zeros(part + 1), "one vector of numbers a part, all of one length"),
         (lambda view, part: "red", "one vector of numbers a part"),
         (lambda view, part: view.smell, "embed failed with AttributeError"),
-        ([np.zeros((5, 2))] * 3, "embed.* must give one vector a part|3 arrays for 30 explanations"),
-        ([np.zeros((4, 2))] * 30, r"embed\[0\] must give one vector a part, \(5, f\) in all"),
+        ([np.zeros((5, 2))] * 3, "embed.* must give one vector per part|3 arrays for 30 explanations"),
+        ([np.zeros((4, 2))] * 30, r"embed\[0\] must give one vector per part, \(5, f\) in all"),
         ([np.zeros((5, 2))] * 29 + [np.zeros((5, 3))], "vectors of 3 numbers for explanation 29"),
     ],
 )

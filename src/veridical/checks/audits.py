@@ -268,17 +268,11 @@ class TrainOnce:
         return self.known[key]
 
 
-def train_once(subject: Subject) -> Subject:
-    """The same subject, which trains no model twice."""
-    if subject.train is None or isinstance(subject.train, TrainOnce):
-        return subject
-    return replace(subject, train=TrainOnce(subject.train))
-
-
 def count_queries(subject: Subject, progress: Callable[[int], None]) -> CountingSubject:
     """The same subject, which counts its inputs, reports them to ``progress``, and trains no model twice."""
-    once = train_once(subject)
-    known = {each.name: getattr(once, each.name) for each in fields(once)}
+    known = {each.name: getattr(subject, each.name) for each in fields(subject)}
+    if subject.train is not None and not isinstance(subject.train, TrainOnce):
+        known["train"] = TrainOnce(subject.train)
     return CountingSubject(**known, progress=progress)
 
 

@@ -93,7 +93,8 @@ def _importers(library: str, modules: list[ModuleType]) -> list[str]:
         if name.partition(".")[0] == library or not isinstance(module, ModuleType):
             continue
         for value in list(vars(module).values()):
-            home = vars(value).get("__module__") if isinstance(value, type) else None
+            known = issubclass(type(value), type)  # isinstance would look at __class__, which some objects warn of
+            home = vars(value).get("__module__") if known else None
             if id(value) in theirs or (isinstance(home, str) and home.partition(".")[0] == library):
                 found.append(name)
                 break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -73,7 +73,6 @@ def explained(
         rng: int | np.random.Generator = 0,
     ) -> Reasons:
         __tracebackhide__ = True
-        from dataclasses import replace
 
         from veridical.integrations.reasons import explain_reasons
 
@@ -212,7 +211,9 @@ def audit_cases(
     rest = (representer, X, y, train, training, region, shifted, target, classes)
     if isinstance(model, Subject) and any(each is not None for each in rest):
         raise InputError("a vd.Subject says it all: besides it, give methods, checks, strict and rng at most")
-    subject = audits.train_once(model if isinstance(model, Subject) else Subject(model, *rest))  # type: ignore[arg-type]
+    subject = model if isinstance(model, Subject) else Subject(model, *rest)  # type: ignore[arg-type]
+    if subject.train is not None:  # each check would train the same models again
+        subject = replace(subject, train=audits.TrainOnce(subject.train))
     found = audits.choose_methods(resolve_names(methods), subject)
     silent = lambda work, total: work  # noqa: E731
 
