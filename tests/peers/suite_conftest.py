@@ -33,6 +33,15 @@ def fetch_20newsgroups(subset: str = "train", categories: Any = None) -> Any:
 sklearn.datasets.fetch_20newsgroups = fetch_20newsgroups
 
 
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """The same split of the data in every run: lime's tests draw one that nothing seeds.
+
+    On 3 of 40 splits (seeds 0, 30 and 39) its test of the entropy discretizer fails with lime itself, and with us on the same.
+    """
+    np.random.seed(1)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.name in IMPOSSIBLE:
