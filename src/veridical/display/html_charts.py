@@ -24,6 +24,11 @@ BOX = (1000.0, 300.0)  # of a dependence plot
 HIGH, HEAT_CELL = 190, 9  # pixels of a dependence plot, and of a row of a heat map
 LONGEST_BARE = 12  # characters
 THUMB = 72  # pixels of a small picture, at most, each way
+LAST_HEADS = {  # of the last numbers: on a phone, where columns have no heads, the style sheet puts them before the numbers
+    "95 % interval": "vd-with-interval",
+    "Odds, 95 % interval": "vd-with-odds",
+    "Raises the output": "vd-with-sign",
+}
 TONES = ("vd-t0", "vd-t1", "vd-t2", "vd-t3", "vd-t4")
 
 
@@ -52,7 +57,7 @@ def draw_bars(b: blocks.Bars) -> Markup:
     if controls:
         heads.append(("vd-ctl", escape("")))
         columns.append("vd-cc")
-    return draw_table("", heads, tag("tbody", {}, *rows), columns=columns)
+    return draw_table(LAST_HEADS.get(b.heads[3], ""), heads, tag("tbody", {}, *rows), columns=columns)
 
 
 def _bar_of(line: blocks.BarLine, b: blocks.Bars) -> Markup:

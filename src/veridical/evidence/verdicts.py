@@ -251,7 +251,8 @@ def _named(fit: Fit, clear: Bools, context: VerdictContext, after: str) -> str:
     named: tuple[list[str], list[str]] = [], []
     for j in order:
         part = context.parts[j]
-        number = part.relation in RANGES or (part.relation == "=" and isinstance(part.value, float))
+        own = part.relation == "=" and isinstance(part.value, (int, float)) and not isinstance(part.value, bool)
+        number = own or part.relation in RANGES
         name = _brief(part.column if number and columns[part.column] == 1 else part.name)  # without its range
         if part.relation == TOGETHER:
             name = part.column if _brief(part.column) == part.column else _brief(part.value[0])
