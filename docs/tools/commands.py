@@ -48,6 +48,7 @@ stderr.
 | 1 | a check of `audit` failed (see `--fail-on`, `--strict`), `watch` found a change, or `--fail` met a verdict that failed |
 | 2 | it could not run; the last line says why and what to do |
 | 130 | you stopped it with Ctrl-C |
+| 141 | what read the output closed it early, as `head` does |
 
 **Completion.** `veridical --install-completion` teaches your shell to complete commands, options, and the names of
 methods, checks, metrics, causes and kinds of features.

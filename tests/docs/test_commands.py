@@ -33,6 +33,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_the_examples_run_as_they_are_typed(here: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     demos: list[str] = []
     monkeypatch.setattr(demo, "demo", demos.append)
+    for name in ("audits", "model"):  # another test may have imported modules of these names
+        monkeypatch.delitem(sys.modules, name, raising=False)
     for line in dict.fromkeys(line for lines in EXAMPLES.values() for line in lines):
         program, *arguments = shlex.split(line)
         assert program == "veridical"

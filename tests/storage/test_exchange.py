@@ -16,7 +16,7 @@ import veridical as vd
 from tests.builders import explanations as made
 from tests.builders import view_cases as cases
 from tests.builders.methods import linear_lime
-from veridical.errors import NoSumWarning
+from veridical.errors import InputError, NoSumWarning
 from veridical.records import Explanations
 from veridical.storage.exchange import to_plain
 
@@ -291,3 +291,36 @@ def test_scatter_plots_of_shap_run(shap: Any) -> None:
     X = np.random.default_rng(0).normal(size=(20, 2))
     many = vd.explain_many(lambda X: X[:, 0], vd.Rows(X), X, method=linear_lime(n_samples=64))
     shap.plots.scatter(many.to_shap()[:, 0], show=False)
+
+
+def test_weights_with_labels_are_matched_by_them() -> None:
+    """Columns in another order keep their names; other labels are refused."""
+    weights = pd.DataFrame([[0.31, -0.12, 0.05], [-0.2, 0.4, 0.0]], columns=list("cba"))
+    values = pd.DataFrame([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], columns=list("bca"))
+    first, _ = vd.attributions(["a", "b", "c"], weights, values=values)
+    assert first.weights.tolist() == [0.05, -0.12, 0.31]
+    assert first.values == (3.0, 1.0, 2.0)
+    assert vd.attributions(["a", "b"], pd.Series([1.0, 2.0], index=["b", "a"])).weights.tolist() == [2.0, 1.0]
+    assert vd.attributions(["a", "b"], pd.Series([1.0, 2.0])).weights.tolist() == [1.0, 2.0]  # numbered: in order
+    with pytest.raises(InputError, match="which are not the names"):
+        vd.attributions(["a", "b"], pd.Series([1.0, 2.0], index=["a", "x"]))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"names": [], "weights": []}, "at least one name"),
+        (
+            {"names": ["a", "b"], "weights": [1.0, 2.0], "intervals": [[5, 6], [1, 3]]},
+            "does not hold the weight 1",
+        ),
+        (
+            {"names": ["a", "b"], "weights": [1.0, 2.0], "intervals": [[1.5, 0.5], [1, 3]]},
+            "from a low to a high end",
+        ),
+        ({"names": ["a", "b"], "weights": [1.0, 2.0], "prediction": [0.1, 0.9]}, "one number per row, not 2"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        vd.attributions(**given)

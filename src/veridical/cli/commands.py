@@ -792,7 +792,10 @@ COMMANDS: dict[type, Callable[[Any], int]] = {
     WatchOptions: watch,
 }
 MAX_TRACE = 100_000  # characters
-STOPPED = 130  # the exit code after Ctrl-C, as shells have it
+STOPPED, CLOSED = (
+    130,
+    141,
+)  # the exit codes after Ctrl-C, and where the output was closed early, as shells have them
 COMPILED = (".pyx", ".pxi", ".pxd")  # of installed packages, whose names say nothing of where they are
 
 
@@ -803,7 +806,7 @@ def run(options: Any) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read the output has had enough, as head has: what is left goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return CLOSED  # and not 0: a check that failed is not to look as if it had passed
     except KeyboardInterrupt:
         say("veridical: stopped")
         return STOPPED

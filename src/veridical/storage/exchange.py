@@ -328,15 +328,17 @@ def read_attributions(
     shown: Sequence[Any] | None = None,
 ) -> Explanation | Explanations:
     """Explanations of weights that were made elsewhere; ``shown`` are values as they are to be written."""
-    found = _numbers("weights", weights)
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InputError(f"names are a list of texts, one per feature, not {safe_repr(names)}")
+    columns = [safe_str(name) for name in names]
+    if not columns:
+        raise InputError("there are no features: give at least one name and one weight per row")
+    found = _numbers("weights", _in_order("weights", weights, columns))
     if found.ndim not in (1, 2):
         raise InputError(
             f"weights are one per name (d,), or one line of them per row (n, d), not an array of shape {found.shape}; "
             "of several outputs, take those of one: weights[..., 1]"
         )
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InputError(f"names are a list of texts, one per feature, not {safe_repr(names)}")
-    columns = [safe_str(name) for name in names]
     if len(columns) != found.shape[-1]:
         raise InputError(
             f"there are {len(columns)} names and {found.shape[-1]} weights per row: give one name each"
@@ -349,7 +351,7 @@ def read_attributions(
     lines, single = np.atleast_2d(found), found.ndim == 1
     n, d = lines.shape
     bounds = _bounds_of(intervals, lines)
-    own = _values_of(values, (n, d), single)
+    own = _values_of(_in_order("values", values, columns), (n, d), single)
     bases, answers, called, targets = (
         _per_row(name, given, n, single)
         for name, given in (
@@ -467,7 +469,31 @@ def _numbers(name: str, given: Any) -> Floats:
 
 def _number_of(name: str, given: Any) -> float:
     """A number, or nan where none was given."""
-    return math.nan if given is None else float(_numbers(name, given))
+    if given is None:
+        return math.nan
+    found = _numbers(name, given)
+    if found.size != 1:
+        raise InputError(
+            f"{name} is one number per row, not {found.size}: of several outputs, take the one explained"
+        )
+    return float(found.item())
+
+
+def _in_order(name: str, given: Any, columns: Sequence[str]) -> Any:
+    """A Series or DataFrame with its columns in the order of the names; anything else as it is."""
+    if not isinstance(given, (pd.Series, pd.DataFrame)):
+        return given
+    labels = list(given.index if isinstance(given, pd.Series) else given.columns)
+    if labels == list(range(len(labels))) or [str(label) for label in labels] == list(columns):
+        return given
+    at = {str(label): i for i, label in enumerate(labels)}
+    if sorted(at) != sorted(columns) or len(at) != len(labels):
+        raise InputError(
+            f"{name} has labels {list_some(labels, 4)}, which are not the names {list_some(list(columns), 4)}: give the "
+            "same labels, in any order, or an array"
+        )
+    order = [at[column] for column in columns]
+    return given.iloc[order] if isinstance(given, pd.Series) else given.iloc[:, order]
 
 
 def _bounds_of(given: Any, weights: Floats) -> Floats:
@@ -483,8 +509,17 @@ def _bounds_of(given: Any, weights: Floats) -> Floats:
             f"intervals are a low and a high end per weight, {(*weights.shape, 2)}, or 0 where weights are exact, "
             f"not of shape {found.shape}"
         )
+    slack = 1e-9 * np.abs(weights)
+    wrong = (found[..., 0] > weights + slack) | (found[..., 1] < weights - slack)  # of nan, neither is true
+    if wrong.any():
+        row, place = np.argwhere(wrong)[0].tolist()
+        low, high = found[row, place].tolist()
+        raise InputError(
+            f"an interval goes from a low to a high end around its weight; {low:.4g} to {high:.4g} does not hold the "
+            f"weight {weights[row, place]:.4g} (row {row}, feature {place})"
+        )
     unknown = np.isnan(found).any(axis=-1, keepdims=True)
-    return np.where(unknown, np.array([-math.inf, math.inf]), np.sort(found, axis=-1))
+    return np.where(unknown, np.array([-math.inf, math.inf]), found)
 
 
 def _values_of(given: Any, shape: tuple[int, int], single: bool) -> list[Any]:
